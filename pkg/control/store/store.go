@@ -1,0 +1,32 @@
+// Package store is control's store: one SQLite file that holds what control
+// derives from the events and what only control knows. Each file here is one
+// subject's queries; none decides anything.
+//
+// What the events change is written by the apply alone, in one transaction
+// with the place in EVENTS it applied through, so the store and the stream
+// never disagree about what was applied.
+package store
+
+import (
+	"context"
+	"time"
+
+	"thermite/migrations"
+	"thermite/pkg/sqlite"
+	"thermite/pkg/wire"
+)
+
+// Store is control's open store.
+type Store struct{ *sqlite.DB }
+
+// Open opens the store at path, and makes it if it is not there.
+func Open(ctx context.Context, path string) (*Store, error) {
+	db, err := sqlite.Open(ctx, path, migrations.Control())
+	if err != nil {
+		return nil, err
+	}
+	return &Store{db}, nil
+}
+
+// stamp gives t as the store keeps times: a text that sorts as the times do.
+func stamp(t time.Time) string { return wire.At(t).String() }

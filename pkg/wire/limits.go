@@ -1,0 +1,98 @@
+package wire
+
+import "time"
+
+// Sizes and counts. Bytes unless the name says otherwise.
+const (
+	// MaxBusMessage is the largest message on the bus, headers included:
+	// the server's max_payload.
+	MaxBusMessage = 8 << 20
+
+	// MaxEventBytes is the largest event, in canonical JSON, that a ledger
+	// takes. What is left up to MaxBusMessage is room for the page around a
+	// single event on its way to control, and for the headers in EVENTS.
+	MaxEventBytes = MaxBusMessage - 64<<10
+
+	// MaxPageEvents is how many events a page holds at most.
+	MaxPageEvents = 1000
+
+	// MaxBatchEvents and MaxBatchBytes bound one atomic batch to EVENTS.
+	MaxBatchEvents = 1000
+	MaxBatchBytes  = 8 << 20
+
+	// MaxPagesWaiting is how many pages of one rig wait in REPORTS at most.
+	MaxPagesWaiting = 32
+
+	// MaxReportsWaiting is how many reports wait for the turn of the EVENTS
+	// writer; one more is refused for now.
+	MaxReportsWaiting = 32
+
+	// MaxEarlierFolds is how many folds of earlier ledgers and retired rigs
+	// control keeps: those read last.
+	MaxEarlierFolds = 16
+
+	// MaxLiveRuns is how many runs' live subjects a rig's user may publish
+	// on: the newest of those control's registry gives the rig.
+	MaxLiveRuns = 1000
+
+	// MaxEventsRead is the most events one page of GET /v1/rigs/<rig>/events
+	// gives.
+	MaxEventsRead = 5000
+
+	// MaxAskBytes is the largest ask or answer.
+	MaxAskBytes = 1 << 20
+
+	// MaxBodyBytes is the largest body of a registration, and of any other
+	// call to control's API that states no limit of its own.
+	MaxBodyBytes = 1 << 20
+
+	// MaxInteger is the largest integer canonical JSON carries exactly.
+	MaxInteger = 1<<53 - 1
+)
+
+// Intervals and deadlines.
+const (
+	// PollInterval is how often a supervisor reports and sends its figures:
+	// the default of THERMITE_POLL_SECONDS.
+	PollInterval = 60 * time.Second
+
+	// RegisterRetry is how long a supervisor waits between tries to register
+	// its keys.
+	RegisterRetry = 30 * time.Second
+
+	// ReportRetry is how long the bus waits before it hands control a page
+	// again that was refused for now.
+	ReportRetry = 5 * time.Second
+
+	// ApplyRetry is how long the apply waits after a failure.
+	ApplyRetry = 5 * time.Second
+
+	// UsersLook is how often control looks at the bus's users.
+	UsersLook = 5 * time.Second
+
+	// UsersNeed is how long the server may not have taken the users file
+	// before Needs you says so.
+	UsersNeed = time.Minute
+
+	// ConsumersLook is how often control looks at every rig's consumers.
+	ConsumersLook = time.Minute
+
+	// AskTimeout ends an ask that has no answer.
+	AskTimeout = 20 * time.Second
+
+	// CallTimeout ends a call over HTTPS that hangs.
+	CallTimeout = 5 * time.Minute
+
+	// DuplicateWindow is how long the server knows a message id.
+	DuplicateWindow = 2 * time.Minute
+
+	// MaxClockAhead is how far an event's time may be ahead of control's
+	// clock: a page with a later one is refused until the clocks agree.
+	MaxClockAhead = 10 * time.Minute
+)
+
+// BusPort is the bus's port, and LeafPort a pod's leaf node port.
+const (
+	BusPort  = 4222
+	LeafPort = 7422
+)
