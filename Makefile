@@ -1,0 +1,61 @@
+# Thermite. `make help` lists what there is to make.
+
+# SQLite's full-text search is the one thing the code needs the build to be
+# told. The tag stands here and nowhere else; a binary built without it says so
+# and stops.
+TAGS := sqlite_fts5
+# The tests add those that need a browser.
+TEST_TAGS := $(TAGS),browser
+
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+
+export CGO_ENABLED := 1
+export GOFLAGS := -tags=$(TAGS) -buildvcs=false
+
+# Debian packages: to build, and what the tests need besides.
+BUILD_NEEDS := gcc libc6-dev
+TEST_NEEDS := $(BUILD_NEEDS) git chromium
+
+.PHONY: help demo build test check bench fuzz clean
+.DEFAULT_GOAL := help
+
+help: ## this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */\1\t/' | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+demo: build ## run control, the bus and a rig that makes events, on this machine
+	bin/thermite up --demo
+
+build: ## build every program into bin/
+	@tools/need $(BUILD_NEEDS)
+	@mkdir -p bin
+	go build -ldflags '-X main.version=$(VERSION)' -o bin/ ./cmd/...
+
+# RACE= turns the race detector off, COUNT=3 runs each test three times.
+RACE ?= -race
+COUNT ?= 1
+PACKAGES ?= ./...
+test: ## run every test, with the race detector
+	@tools/need $(TEST_NEEDS)
+	GOFLAGS='-tags=$(TEST_TAGS) -buildvcs=false' go test $(RACE) -shuffle=on -count=$(COUNT) -timeout=40m $(PACKAGES)
+
+check: ## formatting, vet and staticcheck
+	@tools/need $(BUILD_NEEDS)
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "gofmt -w these:"; echo "$$unformatted"; exit 1; }
+	GOFLAGS='-tags=$(TEST_TAGS) -buildvcs=false' go vet ./...
+	GOFLAGS='-tags=$(TEST_TAGS) -buildvcs=false' go tool staticcheck ./...
+
+BENCH ?= .
+BENCHTIME ?= 1s
+bench: ## run the benchmarks and print them beside the seed's figures
+	@tools/need $(BUILD_NEEDS)
+	@mkdir -p bin
+	go build -o bin/benchtable ./tools/benchtable
+	go test -p 1 -run='^$$' -bench='$(BENCH)' -benchtime=$(BENCHTIME) -benchmem -timeout=60m $(PACKAGES) | bin/benchtable
+
+FUZZTIME ?= 10s
+fuzz: ## run every fuzz target for FUZZTIME, 10s unless told
+	@tools/need $(BUILD_NEEDS)
+	tools/fuzz $(FUZZTIME)
+
+clean: ## remove bin/
+	rm -rf bin

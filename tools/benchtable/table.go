@@ -1,0 +1,109 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// table gives the results as text: first those that have a figure, in the
+// figures' order, one that did not run said so; then every other.
+func table(figures []figure, results []result) string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "\nwhat\there\tseed\taim\tover the bare bus\taim\tmore")
+	shown := map[string]bool{}
+	for _, f := range figures {
+		i := slices.IndexFunc(results, func(r result) bool { return r.name == f.bench })
+		if i < 0 {
+			fmt.Fprintf(w, "%s\tdid not run\t%s\t%s\t\t%s\t\n", f.title, quantity(f.seed, f.unit), aim(f), times(f.ratio))
+			continue
+		}
+		shown[f.bench] = true
+		fmt.Fprintln(w, row(f, results[i]))
+	}
+	for _, r := range results {
+		if !shown[r.name] {
+			fmt.Fprintln(w, row(figure{bench: r.name, title: r.name, unit: "ns/op"}, r))
+		}
+	}
+	w.Flush()
+	return b.String()
+}
+
+func row(f figure, r result) string {
+	value := r.metrics[f.unit]
+	cells := []string{f.title, mark(quantity(value, f.unit), f.aim != 0 && missed(f, value)), quantity(f.seed, f.unit), aim(f)}
+	ratio := r.metrics["ratio"]
+	cells = append(cells, mark(times(ratio), f.ratio != 0 && ratio > f.ratio), times(f.ratio))
+	var more []string
+	for _, unit := range r.units {
+		if unit != f.unit && unit != "ratio" && unit != "B/op" && unit != "allocs/op" {
+			more = append(more, quantity(r.metrics[unit], unit))
+		}
+	}
+	return strings.Join(append(cells, strings.Join(more, ", ")), "\t")
+}
+
+func missed(f figure, value float64) bool {
+	if f.more {
+		return value < f.aim
+	}
+	return value > f.aim
+}
+
+// mark puts a ! after a value that misses its aim.
+func mark(value string, missed bool) string {
+	if missed {
+		return value + " !"
+	}
+	return value
+}
+
+func aim(f figure) string {
+	switch {
+	case f.aim == 0:
+		return ""
+	case f.more:
+		return "≥ " + quantity(f.aim, f.unit)
+	default:
+		return "≤ " + quantity(f.aim, f.unit)
+	}
+}
+
+func times(ratio float64) string {
+	if ratio == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.2f×", ratio)
+}
+
+// quantity writes a value in its unit for a person; 0 is no figure.
+func quantity(v float64, unit string) string {
+	switch {
+	case v == 0:
+		return ""
+	case unit == "ns/op":
+		return duration(v)
+	case strings.HasPrefix(unit, "ns/"):
+		return duration(v) + " a " + strings.TrimPrefix(unit, "ns/")
+	case v >= 100:
+		return fmt.Sprintf("%.0f %s", v, unit)
+	default:
+		return fmt.Sprintf("%.3g %s", v, unit)
+	}
+}
+
+// duration gives nanoseconds with three digits that count.
+func duration(ns float64) string {
+	d := time.Duration(ns)
+	for _, step := range []time.Duration{time.Second, time.Millisecond, time.Microsecond} {
+		if d >= step {
+			unit := map[time.Duration]string{time.Second: "s", time.Millisecond: "ms", time.Microsecond: "µs"}[step]
+			return fmt.Sprintf("%.3g %s", float64(d)/float64(step), unit)
+		}
+	}
+	return fmt.Sprintf("%.3g ns", ns)
+}
