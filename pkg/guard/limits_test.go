@@ -1,0 +1,98 @@
+package guard_test
+
+import (
+	"go/ast"
+	"go/constant"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// seed gives every limit and interval its value, as the seed (or, where it
+// is silent, the design) has it. Bytes, counts, or a duration.
+var seed = map[string]any{
+	"MaxBusMessage":     8 << 20,          // "too large for one message, 8 MiB"
+	"MaxEventBytes":     8<<20 - 64<<10,   // an event with its headers and its page in one message
+	"MaxPageEvents":     1000,             // "in pages of up to 1,000"
+	"MaxBatchEvents":    1000,             // "in batches of up to 1,000 events and 8 MiB"
+	"MaxBatchBytes":     8 << 20,          //
+	"MaxPagesWaiting":   32,               // "At most 32 pages of one rig wait there"
+	"MaxReportsWaiting": 32,               // "At most 32 reports wait for the turn"
+	"MaxEarlierFolds":   16,               // "Control keeps the 16 such folds read last"
+	"MaxLiveRuns":       1000,             // "the newest 1,000"
+	"MaxEventsRead":     5000,             // "A page of 5,000"
+	"MaxAskBytes":       1 << 20,          // ours
+	"MaxBodyBytes":      1 << 20,          // ours
+	"MaxInteger":        int64(1)<<53 - 1, // RFC 8785
+	"PollInterval":      60 * time.Second, // THERMITE_POLL_SECONDS: "every 60 seconds"
+	"RegisterRetry":     30 * time.Second, // "tries again every 30 seconds"
+	"ReportRetry":       5 * time.Second,  // "handed again 5 seconds later"
+	"ApplyRetry":        5 * time.Second,  // "the apply tries again every 5 seconds"
+	"UsersLook":         5 * time.Second,  // "looks at its users every 5 seconds"
+	"UsersNeed":         time.Minute,      // "has not taken the file for a minute"
+	"ConsumersLook":     time.Minute,      // "every minute it looks at every rig's again"
+	"AskTimeout":        20 * time.Second, // "An ask with no answer ends after 20 seconds"
+	"CallTimeout":       5 * time.Minute,  // "a call over HTTPS that hangs after 5 minutes"
+	"DuplicateWindow":   2 * time.Minute,  // "published twice within two minutes is kept once"
+	"MaxClockAhead":     10 * time.Minute, // ours
+	"BusPort":           4222,             // "on NATS's own port, 4222"
+	"LeafPort":          7422,             // "The pod's port 7422"
+}
+
+// Promise: every limit the seed names is one constant with the seed's value.
+// A constant that this table lacks fails too, so none changes unseen.
+func TestLimitsHaveTheSeedsValues(t *testing.T) {
+	has := constantsOf(t, "pkg/wire/limits.go")
+	for name, want := range seed {
+		got, ok := has[name]
+		if !ok {
+			t.Errorf("pkg/wire/limits.go has no %s", name)
+			continue
+		}
+		if d, ok := want.(time.Duration); ok {
+			want = int64(d)
+		}
+		if !constant.Compare(got, token.EQL, constant.Make(toInt64(want))) {
+			t.Errorf("%s is %s, where the seed has %v", name, got, want)
+		}
+	}
+	for name := range has {
+		if _, ok := seed[name]; !ok {
+			t.Errorf("%s in pkg/wire/limits.go is not in this test's table: add it with the seed's words", name)
+		}
+	}
+}
+
+func toInt64(v any) int64 {
+	if n, ok := v.(int); ok {
+		return int64(n)
+	}
+	return v.(int64)
+}
+
+// constantsOf gives the value of each exported constant of a file that needs
+// nothing but the package time.
+func constantsOf(t *testing.T, file string) map[string]constant.Value {
+	t.Helper()
+	set := token.NewFileSet()
+	f, err := parser.ParseFile(set, filepath.Join(root, file), nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conf := types.Config{Importer: importer.ForCompiler(set, "source", nil)}
+	pkg, err := conf.Check("limits", set, []*ast.File{f}, nil)
+	if err != nil {
+		t.Fatalf("reading the constants of %s: %v", file, err)
+	}
+	values := map[string]constant.Value{}
+	for _, name := range pkg.Scope().Names() {
+		if c, ok := pkg.Scope().Lookup(name).(*types.Const); ok && c.Exported() {
+			values[name] = c.Val()
+		}
+	}
+	return values
+}
