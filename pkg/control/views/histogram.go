@@ -1,0 +1,64 @@
+package views
+
+import (
+	"slices"
+	"sort"
+	"time"
+
+	"thermite/pkg/wire"
+)
+
+// How many minutes and hours with an event in them a view has.
+const (
+	mostMinutes = 180
+	mostHours   = 24 * 14
+)
+
+// histogram counts events by the interval their own time falls in, and keeps
+// the newest intervals that had one.
+type histogram struct {
+	seconds int64
+	most    int
+	// buckets are sorted by their interval.
+	buckets []bucket
+}
+
+// bucket is one interval: number × seconds after the epoch.
+type bucket struct {
+	number int64
+	count  uint64
+}
+
+// add counts an event. A rig's clock may go back, so the interval need not be
+// the last; one before all that are kept is left out.
+func (h *histogram) add(at wire.Time) {
+	unix := at.Time().Unix()
+	n := unix / h.seconds
+	if unix%h.seconds < 0 {
+		n--
+	}
+	if last := len(h.buckets) - 1; last >= 0 && h.buckets[last].number == n {
+		h.buckets[last].count++
+		return
+	}
+	i := sort.Search(len(h.buckets), func(i int) bool { return h.buckets[i].number >= n })
+	switch {
+	case i < len(h.buckets) && h.buckets[i].number == n:
+		h.buckets[i].count++
+		return
+	case i == 0 && len(h.buckets) == h.most:
+		return
+	}
+	h.buckets = slices.Insert(h.buckets, i, bucket{n, 1})
+	if len(h.buckets) > h.most {
+		h.buckets = slices.Delete(h.buckets, 0, 1)
+	}
+}
+
+func (h *histogram) snapshot() []Bucket {
+	list := make([]Bucket, len(h.buckets))
+	for i, b := range h.buckets {
+		list[i] = Bucket{wire.At(time.Unix(b.number*h.seconds, 0)), b.count}
+	}
+	return list
+}
