@@ -83,7 +83,7 @@ func unreachable(base string, err error) *Error {
 	case errors.As(err, &invalid):
 		e.Words = fmt.Sprintf("control at %s has a certificate that is not good: %v", base, invalid)
 		e.Next = "Compare this machine's clock with control's, and see control's log."
-	case errors.As(err, &record):
+	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
 		e.Words = fmt.Sprintf("what answers at %s does not speak TLS", base)
 		e.Next = "Check the address, port too: thermite settings shows where it came from."
 	case errors.As(err, &lookup):
