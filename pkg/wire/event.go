@@ -91,6 +91,19 @@ func DecodeEvent(b []byte) (Event, error) {
 	return e, nil
 }
 
+// ReadEvent reads an event from EVENTS. Control checked there, before it
+// published the event, that it is canonical, and this doesn't again.
+func ReadEvent(b []byte) (Event, error) {
+	var e Event
+	if err := DecodeStrict(b, &e); err != nil {
+		return Event{}, fmt.Errorf("reading an event: %w", err)
+	}
+	if err := checkEvent(e, len(b)); err != nil {
+		return Event{}, err
+	}
+	return e, nil
+}
+
 // checkEvent says what is wrong with e, which takes size bytes.
 func checkEvent(e Event, size int) error {
 	wrong := func(err error) error { return fmt.Errorf("event %d (%s): %w", e.ID, clip(e.Kind), err) }

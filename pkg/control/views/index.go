@@ -16,7 +16,10 @@ type index struct {
 	// ledgers are in the order control learnt of them: the last is current.
 	ledgers []*ledger
 	runs    map[string]*span
-	last    uint64
+	// stretches are where in the stream the rig's events are: a report's are
+	// published together, so they are one stretch.
+	stretches []Stretch
+	last      uint64
 	// live is the current ledger's fold; nil while the rig is retired, and
 	// after it failed.
 	live *fold
@@ -33,6 +36,10 @@ type ledger struct {
 	events      uint64
 	failed      *Failure
 }
+
+// Stretch is a part of the stream, both ends included, in which every event
+// is one rig's.
+type Stretch struct{ First, Last uint64 }
 
 // span is from where to where in the stream a rig's events name a run.
 type span struct{ first, last uint64 }
@@ -71,6 +78,11 @@ func (x *index) open(id string) *ledger {
 // note records the event of the ledger, and says whether the ledger had it
 // already: then it changes nothing but the rig's last place.
 func (x *index) note(m Message) (l *ledger, known bool) {
+	if n := len(x.stretches); n > 0 && x.last == m.Seq-1 {
+		x.stretches[n-1].Last = m.Seq
+	} else {
+		x.stretches = append(x.stretches, Stretch{m.Seq, m.Seq})
+	}
 	x.last = m.Seq
 	l = x.open(m.Ledger)
 	if run := m.Event.Run; run != "" {

@@ -32,6 +32,7 @@ func (q *queue) apply(b wire.Queue, actor string, at Mark) {
 	switch b.Op {
 	case wire.QueueAdded:
 		if b.Proposed {
+			q.leave(x)
 			x.State = ExperimentProposed
 			return
 		}

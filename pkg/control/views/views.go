@@ -20,7 +20,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -227,82 +226,6 @@ func (v *Views) failed(rig, ledger string, m Message, err error) *Failure {
 	return &Failure{Mark: mark(m), Kind: m.Event.Kind, Words: fmt.Sprintf(
 		"control could not fold event %d (%s), place %d, of ledger %s, a mistake in control: %v; the events are in the stream as they came",
 		m.Event.ID, m.Event.Kind, m.Seq, ledger, err)}
-}
-
-// Last is the place of the last event that the views took.
-func (v *Views) Last() uint64 { return v.last.Load() }
-
-// RigLast is the place of the rig's last event; 0 before its first.
-func (v *Views) RigLast(rig string) uint64 {
-	x := v.known(rig)
-	if x == nil {
-		return 0
-	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.last
-}
-
-// Runs gives the runs that the rig's events from place from to place through
-// may name, sorted.
-func (v *Views) Runs(rig string, from, through uint64) []string {
-	x := v.known(rig)
-	if x == nil {
-		return nil
-	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	var runs []string
-	for run, s := range x.runs {
-		if s.last >= from && s.first <= through {
-			runs = append(runs, run)
-		}
-	}
-	slices.Sort(runs)
-	return runs
-}
-
-// LedgerMarks are a ledger with its first and last event.
-type LedgerMarks struct {
-	Ledger string `json:"ledger"`
-	Events uint64 `json:"events"`
-	First  *Mark  `json:"first,omitzero"`
-	Last   *Mark  `json:"last,omitzero"`
-}
-
-// Ledgers gives the rig's ledgers in the order control learnt of them: the
-// last is the current one.
-func (v *Views) Ledgers(rig string) []LedgerMarks {
-	x := v.known(rig)
-	if x == nil {
-		return nil
-	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	marks := make([]LedgerMarks, len(x.ledgers))
-	for i, l := range x.ledgers {
-		marks[i] = LedgerMarks{Ledger: l.id, Events: l.events}
-		if l.events > 0 {
-			first, last := l.first, l.last
-			marks[i].First, marks[i].Last = &first, &last
-		}
-	}
-	return marks
-}
-
-// Wait returns once the views have an event of the rig past the place, with
-// nil, or once ctx ends, with its error.
-func (v *Views) Wait(ctx context.Context, rig string, after uint64) error {
-	wake := v.index(rig).woken(after)
-	if wake == nil {
-		return nil
-	}
-	select {
-	case <-wake:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 func (v *Views) known(rig string) *index {
