@@ -1,0 +1,91 @@
+package bus
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"thermite/pkg/wire"
+)
+
+// ReportsConsumer is the name of control's consumer of REPORTS.
+const ReportsConsumer = "control-reports"
+
+// reportsAckWait is how long control may be at one page before the bus hands
+// it again. Control says that it is still at it well before.
+const reportsAckWait = time.Minute
+
+// ReportsStreamConfig is REPORTS: an inbox. A page goes once control took it
+// or refused it for good; a rig's 33rd page is refused, no page is dropped.
+func ReportsStreamConfig() jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name:                 wire.StreamReports,
+		Description:          "Pages of the rigs' events that control has not taken yet.",
+		Subjects:             []string{wire.ReportSubject("*")},
+		Retention:            jetstream.WorkQueuePolicy,
+		Storage:              jetstream.FileStorage,
+		Discard:              jetstream.DiscardNew,
+		DiscardNewPerSubject: true,
+		MaxMsgsPerSubject:    wire.MaxPagesWaiting,
+		MaxMsgs:              -1,
+		MaxBytes:             -1,
+		Duplicates:           wire.DuplicateWindow,
+		MaxConsumers:         -1,
+		Replicas:             1,
+	}
+}
+
+// EventsStreamConfig is EVENTS, control's record: no limit of count, size or
+// age. Control may purge by subject; no message is deleted otherwise.
+func EventsStreamConfig() jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name:        wire.StreamEvents,
+		Description: "Every rig's events, once and in each ledger's order.",
+		Subjects: []string{
+			wire.RigEventSubject("*", "*"),
+			wire.RunEventSubject("*", "*"),
+			wire.RunQueueSubject("*", "*"),
+		},
+		Retention:          jetstream.LimitsPolicy,
+		Storage:            jetstream.FileStorage,
+		Discard:            jetstream.DiscardNew,
+		Compression:        jetstream.S2Compression,
+		MaxMsgs:            -1,
+		MaxBytes:           -1,
+		Duplicates:         wire.DuplicateWindow,
+		DenyDelete:         true,
+		AllowDirect:        true,
+		AllowAtomicPublish: true,
+		MaxConsumers:       -1,
+		Replicas:           1,
+	}
+}
+
+// ReportsConsumerConfig is control's consumer of REPORTS: one page at a time,
+// in order, handed again until it is acked.
+func ReportsConsumerConfig() jetstream.ConsumerConfig {
+	return jetstream.ConsumerConfig{
+		Durable:       ReportsConsumer,
+		Description:   "Control takes the rigs' pages, one at a time.",
+		DeliverPolicy: jetstream.DeliverAllPolicy,
+		AckPolicy:     jetstream.AckExplicitPolicy,
+		AckWait:       reportsAckWait,
+		MaxAckPending: 1,
+		MaxDeliver:    -1,
+		ReplayPolicy:  jetstream.ReplayInstantPolicy,
+		FilterSubject: wire.ReportSubject("*"),
+	}
+}
+
+// EnsureStreams makes REPORTS and EVENTS, or brings their settings up to
+// date.
+func EnsureStreams(ctx context.Context, js jetstream.JetStream) error {
+	for _, c := range []jetstream.StreamConfig{ReportsStreamConfig(), EventsStreamConfig()} {
+		if _, err := js.CreateOrUpdateStream(ctx, c); err != nil {
+			return fmt.Errorf("making the stream %s: %w", c.Name, err)
+		}
+	}
+	return nil
+}
