@@ -7,6 +7,8 @@ CREATE TABLE rigs (
     retired_at TEXT,
     bus_key    TEXT,
     seal_key   TEXT,
+    registered_at TEXT,  -- the last registration that control took
+    keys_missing_at TEXT,  -- a later call with no keys
     -- the harness's report key that control takes pages by, and the one that waits for the owner
     report_key     TEXT,
     waiting_key    TEXT,
@@ -15,11 +17,11 @@ CREATE TABLE rigs (
     figures_at     TEXT
 ) STRICT, WITHOUT ROWID;
 
--- Every key that a rig, a retired one too, or control ever registered.
+-- Every key that a rig, a retired one too, or control ever held on the bus.
 CREATE TABLE keys (
     key      TEXT NOT NULL PRIMARY KEY,
     kind     TEXT NOT NULL CHECK (kind IN ('bus', 'seal')),
-    holder   TEXT NOT NULL,  -- a rig's name, or 'control'
+    rig      TEXT REFERENCES rigs (name),  -- NULL: control
     since    TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
@@ -33,30 +35,31 @@ CREATE TABLE rig_history (
     detail TEXT NOT NULL  -- a JSON object
 ) STRICT;
 CREATE INDEX rig_history_by_rig ON rig_history (rig, id);
+CREATE INDEX rig_history_by_step ON rig_history (rig, step, id);
 
 -- What needs the owner, until it is answered or seen.
 CREATE TABLE needs (
-    id     INTEGER PRIMARY KEY AUTOINCREMENT,
-    code   TEXT NOT NULL,
-    subject TEXT NOT NULL,
-    title  TEXT NOT NULL,
-    detail TEXT NOT NULL,
-    since  TEXT NOT NULL,
+    id      INTEGER PRIMARY KEY AUTOINCREMENT,
+    code    TEXT NOT NULL,
+    subject TEXT NOT NULL,  -- a rig's name, or empty
+    detail  TEXT NOT NULL,  -- words
+    since   TEXT NOT NULL,
     UNIQUE (code, subject)
 ) STRICT;
 
 -- Tokens of the owner and of readers; sessions of the dashboard.
 CREATE TABLE tokens (
-    hash       BLOB PRIMARY KEY,  -- SHA-256 of the token
+    id         INTEGER PRIMARY KEY AUTOINCREMENT,
+    hash       BLOB NOT NULL UNIQUE,  -- SHA-256 of the token
     role       TEXT NOT NULL CHECK (role IN ('owner', 'reader')),
     name       TEXT NOT NULL,
     created_at TEXT NOT NULL,
     revoked_at TEXT
-) STRICT, WITHOUT ROWID;
+) STRICT;
 
 CREATE TABLE sessions (
     hash       BLOB PRIMARY KEY,  -- SHA-256 of the cookie's value
-    token      BLOB NOT NULL REFERENCES tokens (hash),
+    token      INTEGER NOT NULL REFERENCES tokens (id),
     created_at TEXT NOT NULL,
     expires_at TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;

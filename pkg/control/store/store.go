@@ -30,3 +30,20 @@ func Open(ctx context.Context, path string) (*Store, error) {
 
 // stamp gives t as the store keeps times: a text that sorts as the times do.
 func stamp(t time.Time) string { return wire.At(t).String() }
+
+// unstamp reads a time as the store keeps it.
+func unstamp(s string) (time.Time, error) {
+	var t wire.Time
+	if err := t.UnmarshalText([]byte(s)); err != nil {
+		return time.Time{}, err
+	}
+	return t.Time(), nil
+}
+
+// unstampNull reads a time that may be missing: then it is the zero time.
+func unstampNull(s *string) (time.Time, error) {
+	if s == nil {
+		return time.Time{}, nil
+	}
+	return unstamp(*s)
+}
