@@ -27,6 +27,7 @@ var dependencies = map[string]string{
 	"github.com/nats-io/nats-server/v2":           "bus: the server",
 	"github.com/nats-io/nats.go":                  "bus: the client",
 	"github.com/nats-io/nkeys":                    "bus: user keys",
+	"github.com/nats-io/nuid":                     "bus: ids as NATS makes them",
 	"github.com/pressly/goose/v3":                 "store: migrations",
 	"github.com/prometheus/client_golang":         "metrics",
 	"github.com/rogpeppe/go-internal":             "tests: scripts of the real programs",
