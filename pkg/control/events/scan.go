@@ -7,6 +7,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"thermite/pkg/bus"
 	"thermite/pkg/control/views"
 	"thermite/pkg/wire"
 )
@@ -19,6 +20,9 @@ import (
 // It reads with a consumer of its own, which lives in the server's memory and
 // goes when the read ends, or by itself if control does.
 func (r *Reader) scan(ctx context.Context, rig string, s scan, want int, do func(views.Message) (more bool)) (whole bool, err error) {
+	if !r.js.Conn().IsConnected() {
+		return false, bus.ErrAway
+	}
 	create, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	consumer, err := r.js.CreateConsumer(create, wire.StreamEvents, jetstream.ConsumerConfig{

@@ -104,4 +104,3 @@ func (v *Views) Wait(ctx context.Context, rig string, after uint64) error {
 		return ctx.Err()
 	}
 }
-
