@@ -2,14 +2,17 @@ package bus
 
 import (
 	"context"
+	// The server's own types are made for this package's rules.
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
 	"time"
 
-	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+
+	"thermite/pkg/wire"
 )
 
 // Admin asks the server, as control's system user.
@@ -49,8 +52,8 @@ func (a *Admin) ask(ctx context.Context, what string, request, data any) error {
 		return fmt.Errorf("asking the bus's server for %s: %w", what, err)
 	}
 	answer := struct {
-		Data  any              `json:"data,omitzero"`
-		Error *server.ApiError `json:"error,omitzero"`
+		Data  any              `json:"data"`
+		Error *server.ApiError `json:"error"`
 	}{Data: data}
 	if err := json.Unmarshal(reply.Data, &answer); err != nil {
 		return fmt.Errorf("reading the bus's server's answer for %s: %w", what, err)
@@ -64,6 +67,29 @@ func (a *Admin) ask(ctx context.Context, what string, request, data any) error {
 // Reload has the server read its users and its certificate again. It returns
 // once it has.
 func (a *Admin) Reload(ctx context.Context) error { return a.ask(ctx, "RELOAD", nil, nil) }
+
+// roomMargin is what CheckRoom leaves free for what others store meanwhile:
+// two pages of the rigs', or an eighth of a small store.
+const roomMargin = 2 * wire.MaxBusMessage
+
+// CheckRoom says, with ErrStoreFull, that the bus's store has no room for
+// msgs.
+func (a *Admin) CheckRoom(ctx context.Context, msgs []*nats.Msg) error {
+	var j server.JSInfo
+	if err := a.ask(ctx, "JSZ", nil, &j); err != nil {
+		return err
+	}
+	need := int64(0)
+	for _, m := range msgs {
+		need += int64(len(m.Subject) + MsgSize(m))
+	}
+	most := j.Config.MaxStore
+	free := most - int64(j.Store) - min(roomMargin, most/8)
+	if need > free {
+		return fmt.Errorf("%w: it holds %d of its %d bytes, and %d more are to come", ErrStoreFull, j.Store, most, need)
+	}
+	return nil
+}
 
 // connsPage is how many connections one answer holds.
 const connsPage = 1000

@@ -19,6 +19,10 @@ type Proxy struct {
 	state  proxyState
 	conns  map[*proxied]struct{}
 	closed bool
+	// sent counts what clients sent since then was set, which is called once
+	// it is after.
+	sent, after int64
+	then        func()
 }
 
 type proxyState int
@@ -95,6 +99,28 @@ func (p *Proxy) LoseAnswers() { p.set(losing) }
 
 // Resume lets everything pass again.
 func (p *Proxy) Resume() { p.set(passing) }
+
+// AfterSending calls do, such as p.LoseAnswers, once clients have sent n bytes
+// from now on, before the bytes that reach n go on to the server.
+func (p *Proxy) AfterSending(n int64, do func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sent, p.after, p.then = 0, n, do
+}
+
+// count counts what a client sent, and does what waits for it.
+func (p *Proxy) count(n int) {
+	p.mu.Lock()
+	p.sent += int64(n)
+	var do func()
+	if p.then != nil && p.sent >= p.after {
+		do, p.then = p.then, nil
+	}
+	p.mu.Unlock()
+	if do != nil {
+		do()
+	}
+}
 
 func (p *Proxy) set(s proxyState) {
 	p.mu.Lock()
@@ -177,6 +203,9 @@ func (p *Proxy) pass(c *proxied, to, from net.Conn, answers bool) {
 		n, err := from.Read(buf)
 		if err != nil {
 			return
+		}
+		if !answers {
+			p.count(n)
 		}
 		lose, open := p.gate(c, answers)
 		if !open {
