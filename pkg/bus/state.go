@@ -120,3 +120,16 @@ func rigConnections(clients []*server.ConnInfo, leafs []*server.LeafInfo) map[st
 	}
 	return out
 }
+
+// Rigs gives the rigs that have a connection now, by name.
+func (a *Admin) Rigs(ctx context.Context) (map[string]RigConnection, error) {
+	clients, err := a.clients(ctx)
+	if err != nil {
+		return nil, err
+	}
+	leafs, err := a.leafs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return rigConnections(clients, leafs), nil
+}

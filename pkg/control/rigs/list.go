@@ -22,9 +22,15 @@ type State string
 
 // The states.
 const (
-	OnBus   State = "on_bus"
-	Broken  State = "broken"
-	Never   State = "never_registered"
+	// New is a rig that never registered its keys.
+	New State = "new"
+	// Connected is a rig on the bus.
+	Connected State = "connected"
+	// Broken is a rig that should be on the bus and is not.
+	Broken State = "broken"
+	// Unknown is a rig of which control can't tell, as the bus is away.
+	Unknown State = "unknown"
+	// Retired is a rig that may not sign in.
 	Retired State = "retired"
 )
 
@@ -71,23 +77,43 @@ func (r *Rigs) History(ctx context.Context, name string, before int64, limit int
 func (r *Rigs) shown(has store.Rig) Rig {
 	r.figures.onto(&has)
 	has.TokenHash = nil
-	rig := Rig{Rig: has, Connection: connection(has, r.Links.Link(has.Name), r.Clock())}
+	rig := Rig{Rig: has, Connection: r.connection(&has)}
 	if has.BusKey != "" {
 		rig.BusPrint = busPrint(has.BusKey)
 	}
 	return rig
 }
 
-// heardLately is how old a rig's last figures may be for it to count as on
-// the bus while control can't look: three rounds.
-const heardLately = 3 * wire.PollInterval
+// connection looks how the rig's connection is.
+func (r *Rigs) connection(has *store.Rig) Connection {
+	connected, since, known := r.Connections.Rig(has.Name)
+	return decideConnection(has, link{connected, since, known}, r.Clock())
+}
 
-// connection decides how the rig's connection is.
-func connection(rig store.Rig, link Link, now time.Time) Connection {
+// link is what the bus's server says of a rig's connection, as Connections
+// gives it.
+type link struct {
+	connected bool
+	since     time.Time
+	known     bool
+}
+
+const (
+	// heardLately is how old a rig's last figures may be for it to count as
+	// connected while control can't look: three rounds.
+	heardLately = 3 * wire.PollInterval
+	// heardNow is how old they may be for it to count as connected although
+	// it was not when control last looked: it came since.
+	heardNow = wire.UsersLook
+)
+
+// decideConnection decides how the rig's connection is.
+func decideConnection(rig *store.Rig, link link, now time.Time) Connection {
 	heard := rig.RegisteredAt
 	if rig.FiguresAt.After(heard) {
 		heard = rig.FiguresAt
 	}
+	silent := now.Sub(heard)
 	switch {
 	case rig.Retired():
 		return Connection{State: Retired, Since: rig.RetiredAt}
@@ -95,18 +121,15 @@ func connection(rig store.Rig, link Link, now time.Time) Connection {
 		return Connection{Broken, rig.KeysMissingAt,
 			"its supervisor called with no keys for the message bus: it is a version from before the bus was the only way, so update it"}
 	case rig.BusKey == "":
-		return Connection{State: Never, Since: rig.CreatedAt}
-	case link.Looked.IsZero() && now.Sub(heard) <= heardLately:
-		return Connection{State: OnBus, Since: heard}
-	case link.Looked.IsZero():
-		return Connection{Broken, heard, "control can't look at the bus's connections now, and has not heard from the rig for a while"}
-	case link.Connected:
-		return Connection{State: OnBus, Since: link.Since}
-	case heard.After(link.Looked):
-		// It came since control looked.
-		return Connection{State: OnBus, Since: heard}
+		return Connection{State: New, Since: rig.CreatedAt}
+	case !link.known && silent > heardLately:
+		return Connection{Unknown, heard, "control can't look at the bus's connections now"}
+	case link.known && link.connected:
+		return Connection{State: Connected, Since: link.since}
+	case !link.known || silent <= heardNow:
+		return Connection{State: Connected, Since: heard}
 	}
-	since := link.Since
+	since := link.since
 	if since.IsZero() {
 		since = heard
 	}

@@ -85,19 +85,12 @@ type Views interface {
 	Restore(ctx context.Context, rig string) error
 }
 
-// Links say which rigs hold a connection to the bus.
-type Links interface {
-	Link(rig string) Link
-}
-
-// Link is a rig's connection to the bus as control last saw it.
-type Link struct {
-	// Looked is when control last looked; zero when it can't look.
-	Looked time.Time
-	// Connected says that the rig held one, and Since since when it holds
-	// one or holds none. Since is zero when control can't say.
-	Connected bool
-	Since     time.Time
+// Connections say which rigs hold a connection to the bus.
+type Connections interface {
+	// Rig says whether the rig held a connection when control last looked,
+	// and since when it holds one or holds none; since is zero when control
+	// can't say. Known is false when control can't look.
+	Rig(rig string) (connected bool, since time.Time, known bool)
 }
 
 // Config is what Rigs needs.
@@ -105,10 +98,10 @@ type Config struct {
 	Store *store.Store
 	Needs *needs.Needs
 	// ControlKey is what control signs with.
-	ControlKey wire.PublicKey
-	Users      Users
-	Views      Views
-	Links      Links
+	ControlKey  wire.PublicKey
+	Users       Users
+	Views       Views
+	Connections Connections
 	// Place gives where control is in a rig's events.
 	Place func(ctx context.Context, rig string) (wire.Place, error)
 	// Clock and Rand give the time and what tokens are made of.
