@@ -22,16 +22,16 @@ type State string
 
 // The states.
 const (
-	// New is a rig that never registered its keys.
-	New State = "new"
-	// Connected is a rig on the bus.
-	Connected State = "connected"
-	// Broken is a rig that should be on the bus and is not.
-	Broken State = "broken"
-	// Unknown is a rig of which control can't tell, as the bus is away.
-	Unknown State = "unknown"
-	// Retired is a rig that may not sign in.
-	Retired State = "retired"
+	// StateNew is a rig that never registered its keys.
+	StateNew State = "new"
+	// StateConnected is a rig on the bus.
+	StateConnected State = "connected"
+	// StateBroken is a rig that should be on the bus and is not.
+	StateBroken State = "broken"
+	// StateUnknown is a rig of which control can't tell, as the bus is away.
+	StateUnknown State = "unknown"
+	// StateRetired is a rig that may not sign in.
+	StateRetired State = "retired"
 )
 
 // Connection is a rig's connection to the bus, on it or off it and so broken.
@@ -116,22 +116,22 @@ func decideConnection(rig *store.Rig, link link, now time.Time) Connection {
 	silent := now.Sub(heard)
 	switch {
 	case rig.Retired():
-		return Connection{State: Retired, Since: rig.RetiredAt}
+		return Connection{State: StateRetired, Since: rig.RetiredAt}
 	case !rig.KeysMissingAt.IsZero():
-		return Connection{Broken, rig.KeysMissingAt,
+		return Connection{StateBroken, rig.KeysMissingAt,
 			"its supervisor called with no keys for the message bus: it is a version from before the bus was the only way, so update it"}
 	case rig.BusKey == "":
-		return Connection{State: New, Since: rig.CreatedAt}
+		return Connection{State: StateNew, Since: rig.CreatedAt}
 	case !link.known && silent > heardLately:
-		return Connection{Unknown, heard, "control can't look at the bus's connections now"}
+		return Connection{StateUnknown, heard, "control can't look at the bus's connections now"}
 	case link.known && link.connected:
-		return Connection{State: Connected, Since: link.since}
+		return Connection{State: StateConnected, Since: link.since}
 	case !link.known || silent <= heardNow:
-		return Connection{State: Connected, Since: heard}
+		return Connection{State: StateConnected, Since: heard}
 	}
 	since := link.since
 	if since.IsZero() {
 		since = heard
 	}
-	return Connection{Broken, since, "its supervisor holds no connection to the bus: see that it runs, and that it reaches the bus's address"}
+	return Connection{StateBroken, since, "its supervisor holds no connection to the bus: see that it runs, and that it reaches the bus's address"}
 }
