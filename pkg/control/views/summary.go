@@ -11,6 +11,12 @@ import (
 // mostSummary is how long an event's summary may be, in bytes.
 const mostSummary = 200
 
+// Summary says in one line, for a person, what an event says.
+func Summary(e wire.Event) string {
+	words, _ := summary(e, false)
+	return words
+}
+
 // summary says in one line what the event says, and whether its body can't be
 // read. The text that no page reads is left out.
 func summary(e wire.Event, unread bool) (string, bool) {
