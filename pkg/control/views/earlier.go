@@ -61,6 +61,10 @@ func (v *Views) onDemand(ctx context.Context, x *index, want ledger) (Rig, error
 	r, ok := v.earlier.get(key, want.last.Seq)
 	if !ok {
 		result := v.earlier.flight.DoChan(fmt.Sprintf("%s/%d", key, want.last.Seq), func() (any, error) {
+			// The reading before may have ended just now.
+			if r, ok := v.earlier.get(key, want.last.Seq); ok {
+				return r, nil
+			}
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), foldDeadline)
 			defer cancel()
 			r, err := v.build(ctx, x.rig, want)
@@ -99,8 +103,7 @@ func (v *Views) build(ctx context.Context, rig string, want ledger) (Rig, error)
 		}
 		failure = v.failed(rig, want.id, Message{Seq: f.last.Seq}, err)
 	}
-	last := want.last
-	return Rig{Rig: rig, Ledger: want.id, Failed: failure, Last: &last, Events: want.events}, nil
+	return failedView(rig, want, false, failure), nil
 }
 
 // errFold stops the reading at a fold that failed.

@@ -140,7 +140,7 @@ func (v *Views) Restore(ctx context.Context, rig string) error {
 func (v *Views) Rig(ctx context.Context, rig string) (Rig, error) {
 	x := v.known(rig)
 	if x == nil {
-		return Rig{Rig: rig, Current: true}, nil
+		return empty(rig, "", true), nil
 	}
 	r, want := v.live(x, "")
 	if want == nil {
@@ -176,14 +176,14 @@ func (v *Views) live(x *index, id string) (Rig, *ledger) {
 	}
 	switch {
 	case l == nil:
-		return Rig{Rig: x.rig, Current: true}, nil
+		return empty(x.rig, "", true), nil
 	case l.failed != nil:
 		return x.failedView(l), nil
 	case l != x.current() || x.live == nil && l.events > 0:
 		want := *l
 		return Rig{}, &want
 	case x.live == nil:
-		return Rig{Rig: x.rig, Ledger: l.id, Current: true}, nil
+		return empty(x.rig, l.id, true), nil
 	case x.seen == nil:
 		r, err := snapshot(x.live)
 		if err != nil {
@@ -198,8 +198,21 @@ func (v *Views) live(x *index, id string) (Rig, *ledger) {
 }
 
 func (x *index) failedView(l *ledger) Rig {
-	last := l.last
-	return Rig{Rig: x.rig, Ledger: l.id, Current: l == x.current(), Failed: l.failed, Last: &last, Events: l.events}
+	return failedView(x.rig, *l, l == x.current(), l.failed)
+}
+
+// failedView is the view of a ledger whose fold failed.
+func failedView(rig string, l ledger, current bool, why *Failure) Rig {
+	r := empty(rig, l.id, current)
+	r.Failed, r.Last, r.Events = why, &l.last, l.events
+	return r
+}
+
+// empty is a view with nothing in it.
+func empty(rig, ledger string, current bool) Rig {
+	r := newFold(rig, ledger).snapshot()
+	r.Current = current
+	return r
 }
 
 // fold folds one event, whatever the fold does.
