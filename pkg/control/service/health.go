@@ -1,0 +1,44 @@
+package service
+
+import (
+	"context"
+
+	"thermite/pkg/wire"
+)
+
+// Health says how control is. Anyone may ask; only who has a token is told
+// more than the states.
+func (s *Service) Health(ctx context.Context, c Caller) (Health, error) {
+	apply := s.config.Bus.Apply()
+	h := Health{Status: HealthOK, Bus: s.config.Bus.Link(), Apply: HealthApply{State: apply.State}, Now: wire.At(s.config.Now())}
+	version, err := s.config.Store.SQLiteVersion(ctx)
+	h.Store.OK = err == nil
+	if h.Bus.State != LinkConnected || apply.State != PartWorking || err != nil {
+		h.Status = HealthDegraded
+	}
+	if !MayRead.Allowed(c.Role) {
+		h.Bus.Error = ""
+		return h, nil
+	}
+	h.Apply.Why, h.Store.SQLite, h.Build = apply.Why, version, s.config.Build
+	if err != nil {
+		h.Store.Error = err.Error()
+	}
+	return h, nil
+}
+
+// Bus says how the bus is, as control sees it.
+func (s *Service) Bus(ctx context.Context, c Caller) (BusState, error) {
+	if err := c.check(MayRead); err != nil {
+		return BusState{}, err
+	}
+	b := s.config.Bus
+	state := BusState{Link: b.Link(), Writer: b.Writer(), Apply: b.Apply(), Reports: b.Reports(), Users: b.Users()}
+	server, err := b.Server(ctx)
+	if err != nil {
+		state.ServerError = err.Error()
+	} else {
+		state.Server = &server
+	}
+	return state, nil
+}

@@ -1,0 +1,124 @@
+package service
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+	"golang.org/x/time/rate"
+)
+
+// What keeps one caller from taking all of control.
+const (
+	// callsPerSecond and callsAtOnce bound the calls of one token, or of one
+	// source with none.
+	callsPerSecond = 500
+	callsAtOnce    = 1000
+	// maxCallers is how many callers' rates are known; the ones that called
+	// longest ago are forgotten.
+	maxCallers = 10_000
+	// readsAtOnce is how many reads of the stream go on at once; more wait
+	// their turn, up to readTurn.
+	readsAtOnce = 16
+	readTurn    = 10 * time.Second
+	// maxWaits and maxWaitsEach are how many calls wait for an event, in all
+	// and of one caller.
+	maxWaits     = 4000
+	maxWaitsEach = 500
+	// registrationsPerSecond and registrationsAtOnce bound one rig's.
+	registrationsPerSecond = 1
+	registrationsAtOnce    = 60
+)
+
+// limits count what callers do.
+type limits struct {
+	calls, registrations *rates
+	reads                *semaphore.Weighted
+
+	mu    sync.Mutex
+	waits map[string]int
+	all   int
+}
+
+func newLimits() *limits {
+	return &limits{
+		calls:         newRates(callsPerSecond, callsAtOnce),
+		registrations: newRates(registrationsPerSecond, registrationsAtOnce),
+		reads:         semaphore.NewWeighted(readsAtOnce),
+		waits:         map[string]int{},
+	}
+}
+
+// read takes a turn at reading the stream; done gives it back.
+func (l *limits) read(ctx context.Context) (done func(), err error) {
+	turn, cancel := context.WithTimeout(ctx, readTurn)
+	defer cancel()
+	if err := l.reads.Acquire(turn, 1); err != nil {
+		if ctx.Err() != nil {
+			return nil, cancelled(ctx.Err())
+		}
+		return nil, &Error{Code: CodeBusy, Text: "control is busy with other reads: try again", RetryAfter: time.Second}
+	}
+	return func() { l.reads.Release(1) }, nil
+}
+
+// wait counts a call of the caller that waits for an event; done ends it.
+func (l *limits) wait(who string) (done func(), err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.waits[who] >= maxWaitsEach || l.all >= maxWaits {
+		return nil, &Error{Code: CodeTooManyCalls, RetryAfter: time.Second,
+			Text: "too many calls wait for an event already: ask without wait, or end some"}
+	}
+	l.waits[who]++
+	l.all++
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.all--
+		if l.waits[who]--; l.waits[who] == 0 {
+			delete(l.waits, who)
+		}
+	}, nil
+}
+
+// rates are the rates of many callers, each by its own.
+type rates struct {
+	limit rate.Limit
+	burst int
+
+	mu  sync.Mutex
+	who map[string]*rate.Limiter
+	// old are those not asked for since the last turn: a full table drops
+	// them.
+	old map[string]*rate.Limiter
+}
+
+func newRates(perSecond, burst int) *rates {
+	return &rates{limit: rate.Limit(perSecond), burst: burst, who: map[string]*rate.Limiter{}}
+}
+
+// take counts one of who's, at a time, or says how long to wait.
+func (r *rates) take(who string, now time.Time) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	l := r.who[who]
+	if l == nil {
+		if l = r.old[who]; l == nil {
+			l = rate.NewLimiter(r.limit, r.burst)
+		}
+		if len(r.who) >= maxCallers/2 {
+			r.old, r.who = r.who, map[string]*rate.Limiter{}
+		}
+		r.who[who] = l
+	}
+	if l.AllowN(now, 1) {
+		return nil
+	}
+	return &Error{Code: CodeTooManyCalls, Text: "too many calls: wait a second, then try again", RetryAfter: time.Second}
+}
+
+func cancelled(err error) *Error {
+	return &Error{Code: CodeCancelled, Text: "the call ended before its answer was ready", Cause: err}
+}
