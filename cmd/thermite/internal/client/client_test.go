@@ -30,7 +30,7 @@ type answer struct {
 	Status string `json:"status"`
 }
 
-func get(ctx context.Context, c *Client) (answer, error) {
+func ask(ctx context.Context, c *Client) (answer, error) {
 	var a answer
 	err := c.do(ctx, call{method: http.MethodGet, path: []string{"health"}}, &a)
 	return a, err
@@ -86,7 +86,7 @@ func TestEveryBadAnswerIsAClearError(t *testing.T) {
 		"hung up": {func(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) }, ExitUnreachable, []string{"does not answer", "thermite up"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := get(t.Context(), control(t, c.answer))
+			_, err := ask(t.Context(), control(t, c.answer))
 			wantError(t, err, c.exit, c.words...)
 		})
 	}
@@ -113,7 +113,7 @@ func wantError(t *testing.T, err error, exit int, words ...string) {
 
 // Promise: a newer control's further fields don't trouble an older client.
 func TestFurtherFieldsArePassedOver(t *testing.T) {
-	a, err := get(t.Context(), control(t, say(200, jsonKind+"; charset=utf-8", `{"status":"ok","mood":"good"}`)))
+	a, err := ask(t.Context(), control(t, say(200, jsonKind+"; charset=utf-8", `{"status":"ok","mood":"good"}`)))
 	if err != nil || a.Status != "ok" {
 		t.Errorf("answer is %v, %v", a, err)
 	}
@@ -121,7 +121,7 @@ func TestFurtherFieldsArePassedOver(t *testing.T) {
 
 func TestTheTokenIsSentAsBearer(t *testing.T) {
 	var sent, agent string
-	_, err := get(t.Context(), control(t, func(w http.ResponseWriter, r *http.Request) {
+	_, err := ask(t.Context(), control(t, func(w http.ResponseWriter, r *http.Request) {
 		sent, agent = r.Header.Get("Authorization"), r.UserAgent()
 		say(200, jsonKind, `{}`)(w, r)
 	}))
@@ -138,7 +138,7 @@ func TestAnUnknownAuthorityIsRefused(t *testing.T) {
 	server.Config.ErrorLog = quiet()
 	server.StartTLS()
 	defer server.Close()
-	_, err := get(t.Context(), New(Config{URL: server.URL, Token: "secret-token"}))
+	_, err := ask(t.Context(), New(Config{URL: server.URL, Token: "secret-token"}))
 	wantError(t, err, ExitUnreachable, "not trusted here", "--authority")
 	if called {
 		t.Error("the call was made all the same")
@@ -153,14 +153,14 @@ func TestAnotherNamesCertificateIsRefused(t *testing.T) {
 	pool := x509.NewCertPool()
 	pool.AddCert(server.Certificate())
 	address := strings.Replace(server.URL, "127.0.0.1", "localhost", 1)
-	_, err := get(t.Context(), New(Config{URL: address, Authority: pool}))
+	_, err := ask(t.Context(), New(Config{URL: address, Authority: pool}))
 	wantError(t, err, ExitUnreachable, "for another name", "THERMITE_")
 }
 
 func TestAServerWithoutTLSIsSaid(t *testing.T) {
 	server := httptest.NewServer(say(200, jsonKind, "{}"))
 	defer server.Close()
-	_, err := get(t.Context(), New(Config{URL: strings.Replace(server.URL, "http:", "https:", 1)}))
+	_, err := ask(t.Context(), New(Config{URL: strings.Replace(server.URL, "http:", "https:", 1)}))
 	wantError(t, err, ExitUnreachable, "does not speak TLS")
 }
 
@@ -171,7 +171,7 @@ func TestNobodyThere(t *testing.T) {
 	}
 	address := l.Addr().String()
 	l.Close()
-	_, err = get(t.Context(), New(Config{URL: "https://" + address}))
+	_, err = ask(t.Context(), New(Config{URL: "https://" + address}))
 	wantError(t, err, ExitUnreachable, "does not answer", "connection refused", "thermite up")
 }
 
@@ -187,7 +187,7 @@ func TestAHangingControlEndsTheCall(t *testing.T) {
 	})
 	defer close(release)
 	c.config.Timeout = 50 * time.Millisecond
-	_, err := get(t.Context(), c)
+	_, err := ask(t.Context(), c)
 	wantError(t, err, ExitUnreachable, "no whole answer within 50ms")
 }
 
@@ -198,7 +198,7 @@ func TestACancelledCallIsTheCallersDoing(t *testing.T) {
 		cancel()
 		<-r.Context().Done()
 	})
-	_, err := get(ctx, c)
+	_, err := ask(ctx, c)
 	var called *Error
 	if !errors.Is(err, context.Canceled) || errors.As(err, &called) {
 		t.Errorf("error is %v", err)

@@ -1,0 +1,237 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/sys/unix"
+)
+
+// terminal is what the program is connected to.
+type terminal struct {
+	// asks says that a person can be asked something.
+	asks bool
+	// width is the columns of the terminal that output goes to; 0 for a
+	// pipe or a file.
+	width int
+}
+
+func terminalOf(in io.Reader, out io.Writer) terminal {
+	var t terminal
+	if f := fileOf(out); f != nil {
+		if size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ); err == nil {
+			t.width = max(int(size.Col), 40)
+		}
+	}
+	if f := fileOf(in); f != nil {
+		_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+		t.asks = err == nil
+	}
+	return t
+}
+
+// printJSON writes v as one JSON document, indented for a person's eye on a
+// terminal.
+func (a *app) printJSON(v any) error {
+	options := []json.Options{json.Deterministic(true)}
+	if a.terminal.width > 0 {
+		options = append(options, jsontext.WithIndent("  "))
+	}
+	return a.writeJSON(v, options...)
+}
+
+// printLine writes v as JSON on one line.
+func (a *app) printLine(v any) error { return a.writeJSON(v, json.Deterministic(true)) }
+
+func (a *app) writeJSON(v any, options ...json.Options) error {
+	b, err := json.Marshal(v, options...)
+	if err != nil {
+		return fmt.Errorf("writing the answer: %w", err)
+	}
+	if _, err := a.out.Write(append(b, '\n')); err != nil {
+		return fmt.Errorf("writing the answer: %w", err)
+	}
+	return nil
+}
+
+// A table is rows under a header. On a terminal it fits the width: the
+// columns that may give way are cut, the widest first. In a pipe its columns
+// are parted by tabs and whole.
+type table struct {
+	header []string
+	rows   [][]string
+	// wide are the columns that may be cut to fit.
+	wide []int
+	// bare leaves the header out.
+	bare bool
+}
+
+func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
+
+// write renders the table for a terminal of width columns, or 0 for a pipe.
+func (t *table) write(w io.Writer, width int) error {
+	var b strings.Builder
+	lines := t.rows
+	if !t.bare {
+		lines = append([][]string{t.header}, t.rows...)
+	}
+	if width == 0 {
+		for _, cells := range lines {
+			for i, cell := range cells {
+				if i > 0 {
+					b.WriteByte('\t')
+				}
+				b.WriteString(plain(cell))
+			}
+			b.WriteByte('\n')
+		}
+	} else {
+		widths := t.fit(lines, width)
+		for _, cells := range lines {
+			writeRow(&b, cells, widths)
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// gap is between two columns.
+const gap = 2
+
+// fit gives each column's width so that a line fits, if it can.
+func (t *table) fit(lines [][]string, width int) []int {
+	widths := make([]int, len(t.header))
+	for _, cells := range lines {
+		for i, cell := range cells {
+			widths[i] = max(widths[i], utf8.RuneCountInString(plain(cell)))
+		}
+	}
+	total := gap * (len(widths) - 1)
+	for _, w := range widths {
+		total += w
+	}
+	const least = 8
+	for total > width {
+		widest := -1
+		for _, i := range t.wide {
+			if widths[i] > least && (widest < 0 || widths[i] > widths[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			break
+		}
+		widths[widest]--
+		total--
+	}
+	return widths
+}
+
+func writeRow(b *strings.Builder, cells []string, widths []int) {
+	var line strings.Builder
+	for i, cell := range cells {
+		cell = cut(plain(cell), widths[i])
+		line.WriteString(cell)
+		if i < len(cells)-1 {
+			line.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+gap))
+		}
+	}
+	b.WriteString(strings.TrimRight(line.String(), " "))
+	b.WriteByte('\n')
+}
+
+// cut shortens s to n characters.
+func cut(s string, n int) string {
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	return string([]rune(s)[:max(n-1, 0)]) + "…"
+}
+
+// plain keeps what a rig or a person wrote from moving the cursor or
+// breaking the table.
+func plain(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
+			return ' '
+		}
+		return r
+	}, s)
+}
+
+// printTable writes t on standard output.
+func (a *app) printTable(t *table) error {
+	if err := t.write(a.out, a.terminal.width); err != nil {
+		return fmt.Errorf("writing the answer: %w", err)
+	}
+	return nil
+}
+
+// moment writes a time: how long ago on a terminal, in full in a pipe.
+func (a *app) moment(t, now time.Time) string {
+	switch {
+	case t.IsZero():
+		return "never"
+	case a.terminal.width == 0:
+		return t.UTC().Format(time.RFC3339)
+	default:
+		return ago(now.Sub(t))
+	}
+}
+
+// ago writes how long ago something was.
+func ago(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "in " + span(-d)
+	case d < time.Second:
+		return "now"
+	default:
+		return span(d) + " ago"
+	}
+}
+
+func span(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", d/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", d/time.Minute)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h", d/time.Hour)
+	default:
+		return fmt.Sprintf("%d days", d/(24*time.Hour))
+	}
+}
+
+// bytesOf writes a size.
+func bytesOf(n int64) string {
+	const step = 1024
+	if n < step {
+		return fmt.Sprintf("%d B", n)
+	}
+	v, unit := float64(n), 0
+	for v >= step && unit < 4 {
+		v /= step
+		unit++
+	}
+	digits := 0
+	if v < 100 && v != float64(int64(v)) {
+		digits = 1
+	}
+	return fmt.Sprintf("%.*f %s", digits, v, []string{"B", "KiB", "MiB", "GiB", "TiB"}[unit])
+}
+
+// orDash writes - for nothing.
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
