@@ -113,7 +113,9 @@ func (u *Users) State() State {
 
 // Rig says whether the rig held a connection when control last looked, and
 // since when it holds one or holds none.
-func (u *Users) Rig(rig string) (connected bool, since time.Time, known bool) { return u.links.rig(rig) }
+func (u *Users) Rig(rig string) (connected bool, since time.Time, known bool) {
+	return u.links.rig(rig)
+}
 
 // Write writes the files and asks no server. It is for a start, when the
 // server needs them before it can run.
@@ -217,6 +219,9 @@ func (u *Users) reload(ctx context.Context, users bus.Users) error {
 		return err
 	}
 	u.taken = true
+	u.mu.Lock()
+	u.state.TakenAt = u.Clock()
+	u.mu.Unlock()
 	return nil
 }
 
@@ -236,7 +241,7 @@ func (u *Users) tell(ctx context.Context, rigs int, written bool, failure error)
 	u.state.Failing = failure
 	switch {
 	case failure == nil:
-		u.state.TakenAt, u.state.Since = now, time.Time{}
+		u.state.Since = time.Time{}
 	case u.state.Since.IsZero():
 		u.state.Since = now
 	}
