@@ -296,3 +296,17 @@ func (r *Rigs) noteRefused(ctx context.Context, tx *sqlx.Tx, by By, rig string, 
 
 // busPrint names a key on the bus.
 func busPrint(key string) string { return wire.Fingerprint([]byte(key)) }
+
+// HoldOwnKeys writes that control holds its own users' keys on the bus, so
+// that no rig registers one. It is called at each start, before any rig
+// calls.
+func (r *Rigs) HoldOwnKeys(ctx context.Context, keys ...string) error {
+	return r.Store.Write(ctx, func(tx *sqlx.Tx) error {
+		for _, key := range keys {
+			if err := r.Store.AddKey(ctx, tx, store.KeyBus, key, "", r.Clock()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
