@@ -65,10 +65,20 @@ type Query struct {
 	Run string
 }
 
+// Stored is an event as the stream holds it.
+type Stored struct {
+	// Seq is its place.
+	Seq uint64
+	// Ledger and Report are its headers.
+	Ledger, Report string
+	// Raw is the event in canonical JSON.
+	Raw []byte
+}
+
 // Page is what a read gave.
 type Page struct {
 	// Events are in the stream's order.
-	Events []views.Message
+	Events []Stored
 	// Next is the place to read on from: the last event's, or further when no
 	// other event follows yet.
 	Next uint64
@@ -84,15 +94,16 @@ func (r *Reader) Events(ctx context.Context, rig string, q Query) (Page, error) 
 		q.Limit = wire.MaxEventsRead
 	}
 	through := r.where.Last()
-	page := Page{Events: []views.Message{}, Next: max(q.After, through)}
+	page := Page{Events: []Stored{}, Next: max(q.After, through)}
 	size, full := 0, false
-	take := func(m views.Message) (more bool) {
-		if q.wants(m) {
-			page.Events = append(page.Events, m)
-			size += len(m.Raw)
-			full = len(page.Events) == q.Limit || size >= readBytes
+	take := func(m Stored) (more bool, err error) {
+		if wants, err := q.wants(m); err != nil || !wants {
+			return true, err
 		}
-		return !full
+		page.Events = append(page.Events, m)
+		size += len(m.Raw)
+		full = len(page.Events) == q.Limit || size >= readBytes
+		return !full, nil
 	}
 	// A policy may have removed events, so a plan's scans may give fewer than
 	// it counted.
@@ -102,7 +113,7 @@ func (r *Reader) Events(ctx context.Context, rig string, q Query) (Page, error) 
 			break
 		}
 		for _, s := range scans {
-			if _, err := r.scan(ctx, rig, s, q.Limit-len(page.Events), take); err != nil {
+			if err := r.scan(ctx, rig, s, q.Limit-len(page.Events), take); err != nil {
 				return Page{}, fmt.Errorf("reading the events of rig %s after place %d: %w", rig, q.After, err)
 			}
 			if full {
@@ -117,37 +128,44 @@ func (r *Reader) Events(ctx context.Context, rig string, q Query) (Page, error) 
 	return page, nil
 }
 
-// wants says whether the query asks for m.
-func (q *Query) wants(m views.Message) bool {
-	return (q.Run == "" || m.Event.Run == q.Run) && (len(q.Kinds) == 0 || slices.Contains(q.Kinds, m.Event.Kind))
+// wants says whether the query asks for m, which is on a subject that it
+// asks for. A rig's own subject also has events of runs that are not the
+// rig's, so a run is looked up in the event.
+func (q *Query) wants(m Stored) (bool, error) {
+	if q.Run == "" {
+		return true, nil
+	}
+	e, err := wire.ReadEvent(m.Raw)
+	return e.Run == q.Run, err
 }
 
 // Ledger gives do each event of the rig's ledger from place from to place
-// through, in order. It stops at do's error and gives it.
+// through, in order. It stops at do's error.
 func (r *Reader) Ledger(ctx context.Context, rig, ledger string, from, through uint64, do func(views.Message) error) error {
-	var stop error
 	for _, s := range r.plan(rig, from-1, Query{}, through) {
-		whole, err := r.scan(ctx, rig, s, math.MaxInt, func(m views.Message) (more bool) {
-			if m.Ledger == ledger {
-				stop = do(m)
+		err := r.scan(ctx, rig, s, math.MaxInt, func(m Stored) (more bool, err error) {
+			if m.Ledger != ledger {
+				return true, nil
 			}
-			return stop == nil
+			e, err := wire.ReadEvent(m.Raw)
+			if err != nil {
+				return false, err
+			}
+			return true, do(views.Message{Seq: m.Seq, Rig: rig, Ledger: ledger, Report: m.Report, Event: e, Raw: m.Raw})
 		})
 		if err != nil {
 			return fmt.Errorf("reading ledger %s of rig %s: %w", ledger, rig, err)
-		}
-		if !whole {
-			return stop
 		}
 	}
 	return nil
 }
 
-// scan is a part of the stream to read: all of it, or what the subjects
-// filter.
+// scan is a part of the stream to read: all of it, or what is on the
+// subjects; and of that what lies in the stretches.
 type scan struct {
 	views.Stretch
-	subjects []string
+	subjects  []string
+	stretches []views.Stretch
 }
 
 // plan says how to read what the query asks for after the place. What the rig published is
@@ -170,12 +188,12 @@ func (r *Reader) plan(rig string, after uint64, q Query, through uint64) []scan 
 	if plain && have >= eventsAStretch*uint64(len(stretches)) {
 		scans := make([]scan, len(stretches))
 		for i, s := range stretches {
-			scans[i].Stretch = s
+			scans[i] = scan{Stretch: s, stretches: stretches[i : i+1]}
 		}
 		return scans
 	}
 	all := views.Stretch{First: stretches[0].First, Last: stretches[len(stretches)-1].Last}
-	return []scan{{all, r.subjects(rig, q, all)}}
+	return []scan{{all, r.subjects(rig, q, all), stretches}}
 }
 
 // subjects are those that the events the query asks for may have.

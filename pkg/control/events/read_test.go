@@ -122,7 +122,7 @@ func (s *stream) purge(subject string, before uint64) {
 }
 
 // read reads all pages that the query leads to.
-func (s *stream) read(rig string, q events.Query) (all []views.Message, pages int) {
+func (s *stream) read(rig string, q events.Query) (all []events.Stored, pages int) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), bustest.Wait)
 	defer cancel()
@@ -197,7 +197,7 @@ func TestReadGivesTheRigsEventsAndNoOthers(t *testing.T) {
 				Run:   rapid.SampledFrom([]string{"", "", "shared", rig + "-own"}).Draw(t, "run"),
 				Kinds: rapid.SliceOfN(rapid.SampledFrom([]string{wire.KindAdvice, wire.KindQueue, wire.KindSource}), 0, 2).Draw(t, "kinds")}
 			got, _ := s.read(rig, q)
-			want := s.naive(func(m views.Message) bool {
+			want := s.stored(func(m views.Message) bool {
 				return m.Rig == rig && m.Seq > q.After && (q.Run == "" || m.Event.Run == q.Run) &&
 					(len(q.Kinds) == 0 || slices.Contains(q.Kinds, m.Event.Kind))
 			})
@@ -241,6 +241,14 @@ func (s *stream) naive(wants func(views.Message) bool) []views.Message {
 		if wants(m) {
 			list = append(list, m)
 		}
+	}
+	return list
+}
+
+func (s *stream) stored(wants func(views.Message) bool) []events.Stored {
+	var list []events.Stored
+	for _, m := range s.naive(wants) {
+		list = append(list, events.Stored{Seq: m.Seq, Ledger: m.Ledger, Report: m.Report, Raw: m.Raw})
 	}
 	return list
 }
@@ -289,7 +297,7 @@ func TestReadOfLongAndOfShortStretches(t *testing.T) {
 		s.publish("alpha", "ledgeralpha", 2, run(fmt.Sprintf("short-%d", i)))
 		s.publish("beta", "ledgerbeta", 3, run("long"))
 	}
-	want := s.naive(func(m views.Message) bool { return m.Rig == "alpha" })
+	want := s.stored(func(m views.Message) bool { return m.Rig == "alpha" })
 	for _, limit := range []int{0, 1000, 333, 50} {
 		got, pages := s.read("alpha", events.Query{Limit: limit})
 		if diff := cmp.Diff(want, got, compare); diff != "" {
@@ -333,7 +341,7 @@ func TestReadLeavesNoConsumer(t *testing.T) {
 		}
 		return nil
 	})
-	if err != stop {
+	if !errors.Is(err, stop) {
 		t.Errorf("a reading that was stopped gave %v", err)
 	}
 	if _, err := s.reader.Events(ctx, "alpha", events.Query{}); err == nil {

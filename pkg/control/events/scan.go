@@ -8,20 +8,18 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"thermite/pkg/bus"
-	"thermite/pkg/control/views"
 	"thermite/pkg/wire"
 )
 
 // scan gives do the rig's events in the part of the stream, in order, until
-// do wants no more; whole says that it didn't stop before the end. It asks
-// for at most about want messages at once. What doesn't read as an event is
-// passed over: the apply counts and says it.
+// do wants no more. It asks for at most about want messages at once. What the
+// views did not take, for it reads as no event, is passed over.
 //
 // It reads with a consumer of its own, which lives in the server's memory and
 // goes when the read ends, or by itself if control does.
-func (r *Reader) scan(ctx context.Context, rig string, s scan, want int, do func(views.Message) (more bool)) (whole bool, err error) {
+func (r *Reader) scan(ctx context.Context, rig string, s scan, want int, do func(Stored) (more bool, err error)) error {
 	if !r.js.Conn().IsConnected() {
-		return false, bus.ErrAway
+		return bus.ErrAway
 	}
 	create, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -35,40 +33,41 @@ func (r *Reader) scan(ctx context.Context, rig string, s scan, want int, do func
 		InactiveThreshold: 2 * readTimeout,
 	})
 	if err != nil {
-		return false, err
+		return err
 	}
 	defer r.drop(ctx, consumer)
-	pending := consumer.CachedInfo().NumPending
-	for from := s.First; pending > 0; {
-		atOnce := min(uint64(min(want, readAtOnce)), s.Last-from+1, pending)
-		before := from
-		from, pending, whole, err = r.fetch(ctx, consumer, int(atOnce), from, s.Last, func(msg jetstream.Msg, seq uint64) bool {
-			if msg.Headers().Get(wire.HeaderRig) != rig {
-				return true
-			}
-			m, err := message(msg, seq)
-			return err != nil || do(m)
-		})
-		if err != nil || !whole {
-			return false, err
+	take := func(msg jetstream.Msg, seq uint64) (more bool, err error) {
+		for len(s.stretches) > 1 && s.stretches[0].Last < seq {
+			s.stretches = s.stretches[1:]
 		}
-		if from > s.Last {
+		h := msg.Headers()
+		if seq < s.stretches[0].First || h.Get(wire.HeaderRig) != rig {
 			return true, nil
+		}
+		return do(Stored{Seq: seq, Ledger: h.Get(wire.HeaderLedger), Report: h.Get(wire.HeaderReport), Raw: msg.Data()})
+	}
+	pending := consumer.CachedInfo().NumPending
+	for from := s.First; pending > 0 && from <= s.Last; {
+		before, more := from, false
+		atOnce := min(uint64(min(want, readAtOnce)), s.Last-from+1, pending)
+		from, pending, more, err = r.fetch(ctx, consumer, int(atOnce), from, s.Last, take)
+		if err != nil || !more {
+			return err
 		}
 		if from == before {
 			if pending, err = r.pending(ctx, consumer); err != nil {
-				return false, err
+				return err
 			}
 		}
 	}
-	return true, nil
+	return nil
 }
 
 // fetch asks the consumer for a number of messages, once. It gives the place
 // to go on from, how many messages are left after it, and whether do wants
 // more.
 func (r *Reader) fetch(ctx context.Context, consumer jetstream.Consumer, atOnce int, from, last uint64,
-	do func(jetstream.Msg, uint64) (more bool)) (next, pending uint64, more bool, err error) {
+	do func(jetstream.Msg, uint64) (more bool, err error)) (next, pending uint64, more bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	batch, err := consumer.Fetch(atOnce, jetstream.FetchMaxBytes(readBytes), jetstream.FetchContext(ctx))
@@ -85,8 +84,8 @@ func (r *Reader) fetch(ctx context.Context, consumer jetstream.Consumer, atOnce 
 		if next > last+1 {
 			return next, 0, true, nil
 		}
-		if !do(msg, meta.Sequence.Stream) {
-			return next, pending, false, nil
+		if more, err = do(msg, meta.Sequence.Stream); err != nil || !more {
+			return next, pending, false, err
 		}
 		if pending == 0 || next > last {
 			return next, pending, true, nil
@@ -114,15 +113,4 @@ func (r *Reader) drop(ctx context.Context, consumer jetstream.Consumer) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
 	_ = r.js.DeleteConsumer(ctx, wire.StreamEvents, consumer.CachedInfo().Name)
-}
-
-// message reads a message of EVENTS.
-func message(msg jetstream.Msg, seq uint64) (views.Message, error) {
-	e, err := wire.ReadEvent(msg.Data())
-	if err != nil {
-		return views.Message{}, err
-	}
-	h := msg.Headers()
-	return views.Message{Seq: seq, Rig: h.Get(wire.HeaderRig), Ledger: h.Get(wire.HeaderLedger),
-		Report: h.Get(wire.HeaderReport), Event: e, Raw: msg.Data()}, nil
 }

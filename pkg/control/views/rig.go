@@ -21,15 +21,15 @@ type Rig struct {
 	// Unread is how many of them have a body that this control can't read.
 	Unread uint64 `json:"unread"`
 	// Kinds are the events by kind, in the kinds' order.
-	Kinds []Count `json:"kinds"`
+	Kinds []Count `json:"kinds" nullable:"false"`
 	// Runs are the rig's runs, the newest first.
-	Runs []Run `json:"runs"`
+	Runs []Run `json:"runs" nullable:"false"`
 	// Recent are the newest events, at most 200, the newest first.
-	Recent []Line `json:"recent"`
+	Recent []Line `json:"recent" nullable:"false"`
 	// Minutes and Hours say how many events fell in each of the newest
 	// minutes and hours that had one, by the events' own times, oldest first.
-	Minutes []Bucket `json:"minutes"`
-	Hours   []Bucket `json:"hours"`
+	Minutes []Bucket `json:"minutes" nullable:"false"`
+	Hours   []Bucket `json:"hours" nullable:"false"`
 	// Check is the rig's last check of itself.
 	Check *RigCheck `json:"check,omitzero"`
 }
@@ -117,25 +117,25 @@ type Run struct {
 	Trials   uint64 `json:"trials"`
 	Attempts uint64 `json:"attempts"`
 	// Verdicts are the verdicts by outcome, in the outcomes' order.
-	Verdicts []Count `json:"verdicts"`
+	Verdicts []Count `json:"verdicts" nullable:"false"`
 	// Scores are every attempt's score in the judge's order, for a chart.
-	Scores []Score `json:"scores"`
+	Scores []Score `json:"scores" nullable:"false"`
 	// Champion is the best judged change; absent before the first.
 	Champion *Champion `json:"champion,omitzero"`
 	// Champions are all that there were, oldest first: the best score's steps.
-	Champions []Champion `json:"champions"`
+	Champions []Champion `json:"champions" nullable:"false"`
 	// Lanes are the trials at work now, by lane.
-	Lanes []Lane `json:"lanes"`
+	Lanes []Lane `json:"lanes" nullable:"false"`
 	// Queue is the queue as it stands: what waits, in its order.
-	Queue []Experiment `json:"queue"`
+	Queue []Experiment `json:"queue" nullable:"false"`
 	// Proposed wait to be accepted; Working are assigned to a lane.
-	Proposed []Experiment `json:"proposed"`
-	Working  []Experiment `json:"working"`
+	Proposed []Experiment `json:"proposed" nullable:"false"`
+	Working  []Experiment `json:"working" nullable:"false"`
 	// Finished and Dropped count the experiments that left the queue.
 	Finished uint64 `json:"finished"`
 	Dropped  uint64 `json:"dropped"`
 	// Newest are the newest attempts, at most 100, the newest first.
-	Newest []Attempt `json:"newest"`
+	Newest []Attempt `json:"newest" nullable:"false"`
 }
 
 // Score is an attempt's score, by its verdict.
