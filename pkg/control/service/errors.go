@@ -57,7 +57,7 @@ const (
 	CodeKeysMissing     Code = "keys_missing"
 	CodeBusKeyRefused   Code = "bus_key_refused"
 	CodeSealKeyRefused  Code = "seal_key_refused"
-	CodeBadKey          Code = "bad_key"
+	CodeOvertaken       Code = "overtaken"
 	CodeBusAway         Code = "bus_away"
 	CodeKeyReused       Code = "idempotency_key_reused"
 	CodeSignInLink      Code = "sign_in_link"
@@ -72,7 +72,7 @@ var kinds = map[Code]Kind{
 	CodeNoRoute: KindNotFound, CodeMethod: KindMethod, CodeNoRig: KindNotFound, CodeRigExists: KindConflict,
 	CodeRigRetired: KindConflict, CodeRigNotRetired: KindConflict, CodeNoLedger: KindNotFound, CodeNoNeed: KindNotFound,
 	CodeNeedStays: KindConflict, CodeNoToken: KindNotFound, CodeLastOwner: KindConflict, CodeNotWaiting: KindConflict,
-	CodeKeysMissing: KindConflict, CodeBusKeyRefused: KindConflict, CodeSealKeyRefused: KindConflict, CodeBadKey: KindInvalid,
+	CodeKeysMissing: KindConflict, CodeBusKeyRefused: KindConflict, CodeSealKeyRefused: KindConflict, CodeOvertaken: KindConflict,
 	CodeBusAway: KindUnavailable, CodeKeyReused: KindConflict, CodeSignInLink: KindNotSignedIn, CodeCancelled: KindUnavailable,
 }
 

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"thermite/pkg/control/rigs"
-	"thermite/pkg/control/store"
 	"thermite/pkg/control/views"
 	"thermite/pkg/wire"
 )
@@ -105,7 +104,7 @@ func (s *Service) Rigs(ctx context.Context, c Caller, q PageQuery) (RigList, err
 			return list, invalid("query.after", errors.New("after must be the next of another page"))
 		}
 	}
-	rows, err := s.config.Store.RigsAfter(ctx, q.After, limit+1)
+	rows, err := s.config.Rigs.After(ctx, q.After, limit+1)
 	if err != nil {
 		return list, err
 	}
@@ -186,12 +185,9 @@ func (s *Service) RigHistory(ctx context.Context, c Caller, rig string, q PageQu
 	if err != nil {
 		return page, err
 	}
-	if _, err := s.rig(ctx, rig); err != nil {
-		return page, err
-	}
-	rows, err := s.config.Store.History(ctx, rig, before, limit+1)
+	rows, err := s.config.Rigs.History(ctx, rig, before, limit+1)
 	if err != nil {
-		return page, err
+		return page, rigError(rig, err)
 	}
 	if len(rows) > limit {
 		rows = rows[:limit]
@@ -203,16 +199,16 @@ func (s *Service) RigHistory(ctx context.Context, c Caller, rig string, q PageQu
 	return page, nil
 }
 
-// rig gives the rig as the store has it.
-func (s *Service) rig(ctx context.Context, name string) (store.Rig, error) {
+// rig gives the rig.
+func (s *Service) rig(ctx context.Context, name string) (rigs.Rig, error) {
 	if err := wire.CheckName("rig", name); err != nil {
-		return store.Rig{}, newError(CodeNoRig, "there is no rig of that name: %s", err)
+		return rigs.Rig{}, newError(CodeNoRig, "there is no rig of that name: %s", err)
 	}
-	r, err := s.config.Store.Rig(ctx, name)
-	if errors.Is(err, store.ErrNotFound) {
-		return store.Rig{}, rigError(name, rigs.ErrNoRig)
+	r, err := s.config.Rigs.Get(ctx, name)
+	if err != nil {
+		return rigs.Rig{}, rigError(name, err)
 	}
-	return r, err
+	return r, nil
 }
 
 // rigError says what was wrong with a call about the rig in a caller's words.
@@ -232,8 +228,12 @@ func rigError(rig string, err error) error {
 		return &Error{Code: CodeRigNotRetired, Text: fmt.Sprintf("rig %s is not retired", rig), Cause: err}
 	case errors.Is(err, rigs.ErrNotWaiting):
 		return &Error{Code: CodeNotWaiting, Text: "no report key with that fingerprint waits: see the rig's keys", Cause: err}
-	case errors.Is(err, rigs.ErrBadKey):
-		return &Error{Code: CodeBadKey, Text: err.Error(), Cause: err}
+	case errors.Is(err, rigs.ErrBadName):
+		return invalid("body.name", err)
+	case errors.Is(err, rigs.ErrBadKey), errors.Is(err, rigs.ErrBadFigures):
+		return invalid("body", err)
+	case errors.Is(err, rigs.ErrOvertaken):
+		return &Error{Code: CodeOvertaken, Text: "another registration of this rig came at the same time: call again", Cause: err}
 	case errors.Is(err, rigs.ErrBusAway):
 		return &Error{Code: CodeBusAway, Cause: err, RetryAfter: 5 * time.Second,
 			Text: "the change is recorded, and the message bus has not taken it yet: control tries on, and the call may be made again"}

@@ -25,20 +25,17 @@ import (
 	"thermite/pkg/control/rigs"
 	"thermite/pkg/control/store"
 	"thermite/pkg/control/views"
-	"thermite/pkg/wire"
 )
 
 // Config is what a Service calls.
 type Config struct {
 	Store  *store.Store
-	Rigs   Rigs
+	Rigs   *rigs.Rigs
 	Needs  *needs.Needs
 	Views  *views.Views
 	Events *events.Reader
 	// Bus says how control's parts on the bus are.
 	Bus Bus
-	// Connections say which rigs hold a connection to the bus.
-	Connections rigs.Connections
 	// Join is what a new rig must know beside its name and token.
 	Join Join
 	// Build is control's version.
@@ -47,17 +44,6 @@ type Config struct {
 	Now  func() time.Time
 	Rand io.Reader
 	Log  *slog.Logger
-}
-
-// Rigs are control's rigs: rigs.Rigs. Its errors are those of that package.
-type Rigs interface {
-	Make(ctx context.Context, by rigs.By, name string) (token string, err error)
-	NewToken(ctx context.Context, by rigs.By, rig string) (token string, err error)
-	Retire(ctx context.Context, by rigs.By, rig string) error
-	Restore(ctx context.Context, by rigs.By, rig string) error
-	AcceptWaitingKey(ctx context.Context, by rigs.By, rig, fingerprint string) error
-	Authenticate(ctx context.Context, rig, token string) error
-	Register(ctx context.Context, rig string, reg wire.Registration, from string) (wire.Registered, error)
 }
 
 // Bus says how control and the bus are.

@@ -3,13 +3,13 @@ package service
 import (
 	"math"
 
-	"thermite/pkg/control/store"
+	"thermite/pkg/control/rigs"
 	"thermite/pkg/wire"
 )
 
 // summary gives the rig's line in the list.
-func (s *Service) summary(r store.Rig) RigSummary {
-	sum := RigSummary{Name: r.Name, CreatedAt: wire.At(r.CreatedAt), RetiredAt: wire.At(r.RetiredAt), Connection: s.connection(r),
+func (s *Service) summary(r rigs.Rig) RigSummary {
+	sum := RigSummary{Name: r.Name, CreatedAt: wire.At(r.CreatedAt), RetiredAt: wire.At(r.RetiredAt), Connection: connection(r.Connection),
 		Build: r.Figures.Build, FiguresAt: wire.At(r.FiguresAt), KeyWaiting: !r.WaitingKey.IsZero(),
 		Runs: len(s.config.Views.Runs(r.Name, 0, math.MaxUint64))}
 	if ledgers := s.config.Views.Ledgers(r.Name); len(ledgers) > 0 {
@@ -26,29 +26,12 @@ func (s *Service) summary(r store.Rig) RigSummary {
 }
 
 // connection says how the rig is on the bus.
-func (s *Service) connection(r store.Rig) Connection {
-	switch {
-	case r.Retired():
-		return Connection{State: ConnectionRetired, Since: wire.At(r.RetiredAt), Why: "it is retired"}
-	case r.KeysMissingAt.After(r.RegisteredAt):
-		return Connection{State: ConnectionBroken, Since: wire.At(r.KeysMissingAt),
-			Why: "its supervisor called with no keys for the message bus: it is one that reports over HTTP, which control does not take"}
-	case r.BusKey == "":
-		return Connection{State: ConnectionNew, Since: wire.At(r.CreatedAt), Why: "its supervisor has not called yet"}
-	}
-	on, since, known := s.config.Connections.Rig(r.Name)
-	switch {
-	case !known:
-		return Connection{State: ConnectionUnknown, Why: "the message bus is away, so control can't tell"}
-	case on:
-		return Connection{State: ConnectionOn, Since: wire.At(since)}
-	default:
-		return Connection{State: ConnectionBroken, Since: wire.At(since), Why: "its supervisor is not on the message bus"}
-	}
+func connection(c rigs.Connection) Connection {
+	return Connection{State: string(c.State), Since: wire.At(c.Since), Why: c.Why}
 }
 
 // keysOf gives the rig's public keys.
-func keysOf(r store.Rig) RigKeys {
+func keysOf(r rigs.Rig) RigKeys {
 	var k RigKeys
 	if !r.ReportKey.IsZero() {
 		k.Report = &Key{Fingerprint: r.ReportKey.Fingerprint()}
@@ -56,8 +39,8 @@ func keysOf(r store.Rig) RigKeys {
 	if !r.WaitingKey.IsZero() {
 		k.Waiting = &Key{Fingerprint: r.WaitingKey.Fingerprint(), Since: wire.At(r.WaitingSince)}
 	}
-	if r.BusKey != "" {
-		k.Bus = &Key{Fingerprint: r.BusKey}
+	if r.BusPrint != "" {
+		k.Bus = &Key{Fingerprint: r.BusPrint}
 	}
 	if !r.SealKey.IsZero() {
 		k.Seal = &Key{Fingerprint: r.SealKey.Fingerprint()}
