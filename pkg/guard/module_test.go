@@ -38,6 +38,7 @@ var dependencies = map[string]string{
 	"golang.org/x/mod":                            "tests: reading go.mod",
 	"golang.org/x/sync":                           "groups of goroutines",
 	"golang.org/x/sys":                            "the terminal's size, peer credentials",
+	"golang.org/x/time":                           "how many tries a second",
 	"golang.org/x/term":                           "the terminal",
 	"pgregory.net/rapid":                          "tests: properties",
 	"github.com/yuin/goldmark":                    "Markdown",

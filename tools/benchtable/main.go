@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 )
 
 func main() {
@@ -22,7 +23,7 @@ func main() {
 // run reads results from in as they come, shows go test's lines on progress,
 // and then writes the table on out.
 func run(in io.Reader, out, progress io.Writer) error {
-	results, failures, err := parse(io.TeeReader(in, progress))
+	results, failures, err := parse(io.TeeReader(in, progress), runtime.GOMAXPROCS(0))
 	if err != nil {
 		return err
 	}

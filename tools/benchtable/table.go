@@ -18,7 +18,7 @@ func table(figures []figure, results []result) string {
 	for _, f := range figures {
 		i := slices.IndexFunc(results, func(r result) bool { return r.name == f.bench })
 		if i < 0 {
-			fmt.Fprintf(w, "%s\tdid not run\t%s\t%s\t\t%s\t\n", f.title, quantity(f.seed, f.unit), aim(f), times(f.ratio))
+			fmt.Fprintf(w, "%s\tdid not run\t%s\t%s\t\t%s\t\n", f.title, quantity(f.seed, f.unit), aim(f), most(f.ratio))
 			continue
 		}
 		shown[f.bench] = true
@@ -37,7 +37,7 @@ func row(f figure, r result) string {
 	value := r.metrics[f.unit]
 	cells := []string{f.title, mark(quantity(value, f.unit), f.aim != 0 && missed(f, value)), quantity(f.seed, f.unit), aim(f)}
 	ratio := r.metrics["ratio"]
-	cells = append(cells, mark(times(ratio), f.ratio != 0 && ratio > f.ratio), times(f.ratio))
+	cells = append(cells, mark(times(ratio), f.ratio != 0 && ratio > f.ratio), most(f.ratio))
 	var more []string
 	for _, unit := range r.units {
 		if unit != f.unit && unit != "ratio" && unit != "B/op" && unit != "allocs/op" {
@@ -80,6 +80,14 @@ func times(ratio float64) string {
 	return fmt.Sprintf("%.2f×", ratio)
 }
 
+// most is the aim for a ratio.
+func most(ratio float64) string {
+	if ratio == 0 {
+		return ""
+	}
+	return "≤ " + times(ratio)
+}
+
 // quantity writes a value in its unit for a person; 0 is no figure.
 func quantity(v float64, unit string) string {
 	switch {
@@ -89,6 +97,8 @@ func quantity(v float64, unit string) string {
 		return duration(v)
 	case strings.HasPrefix(unit, "ns/"):
 		return duration(v) + " a " + strings.TrimPrefix(unit, "ns/")
+	case strings.HasSuffix(unit, "-ns"):
+		return strings.TrimSuffix(unit, "-ns") + " " + duration(v)
 	case v >= 100:
 		return fmt.Sprintf("%.0f %s", v, unit)
 	default:
