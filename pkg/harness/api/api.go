@@ -1,0 +1,114 @@
+// Package api is the harness's HTTP API for its rig's supervisor, on a Unix
+// socket: see wire/harness.go for its paths, answers and codes.
+//
+// Who may connect is the socket's mode and group. A reset is only for root
+// and the harness's own user, by the connection's peer.
+package api
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"thermite/pkg/harness/ledger"
+	"thermite/pkg/wire"
+)
+
+// Config is what the API answers from.
+type Config struct {
+	Ledger     *ledger.Ledger
+	Signer     *wire.Signer
+	Rig, Build string
+	StartedAt  wire.Time
+	Log        *slog.Logger
+}
+
+// Server is the API.
+type Server struct {
+	cfg Config
+	mux *http.ServeMux
+}
+
+// New makes the API.
+func New(cfg Config) *Server {
+	s := &Server{cfg: cfg, mux: http.NewServeMux()}
+	s.route(http.MethodGet, wire.HarnessLedgerPath, s.getLedger)
+	s.route(http.MethodGet, wire.HarnessPagePath, s.getPage)
+	s.route(http.MethodGet, wire.HarnessHealthPath, s.getHealth)
+	s.route(http.MethodPost, wire.HarnessResetPath, s.postReset)
+	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		s.refuse(w, r, &wire.HarnessProblem{Status: http.StatusNotFound, Code: wire.CodeNotFound,
+			Detail: "the harness has no path " + clip(r.URL.Path)})
+	})
+	return s
+}
+
+// A handler answers with JSON or with why it can't.
+type handler func(r *http.Request) (body []byte, err error)
+
+// route gives path its handler, for one method.
+func (s *Server) route(method, path string, h handler) {
+	s.mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != method {
+			w.Header().Set("Allow", method)
+			s.refuse(w, r, &wire.HarnessProblem{Status: http.StatusMethodNotAllowed, Code: wire.CodeMethod,
+				Detail: path + " takes " + method + ", not " + clip(r.Method)})
+			return
+		}
+		body, err := h(r)
+		if err != nil {
+			s.refuse(w, r, problemOf(err))
+			return
+		}
+		s.answer(w, http.StatusOK, "application/json", body)
+	})
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+
+// Deadlines of a call: a supervisor that hangs must not hold the harness.
+const (
+	readTimeout  = 30 * time.Second
+	writeTimeout = 2 * time.Minute
+	idleTimeout  = 5 * time.Minute
+	closeTimeout = 5 * time.Second
+)
+
+// Serve answers on the listener until ctx ends, then lets the calls that run
+// end. It closes the listener.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	srv := &http.Server{Handler: s, ReadTimeout: readTimeout, ReadHeaderTimeout: readTimeout, WriteTimeout: writeTimeout,
+		IdleTimeout: idleTimeout, MaxHeaderBytes: 16 << 10, ConnContext: withPeer,
+		ErrorLog: slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelWarn)}
+	ended := make(chan error, 1)
+	go func() { ended <- srv.Serve(l) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	closing, stop := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+	defer stop()
+	err := srv.Shutdown(closing)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = srv.Close()
+	}
+	<-ended
+	return err
+}
+
+// Health says how the harness is.
+func (s *Server) Health() wire.HarnessHealth {
+	h := wire.HarnessHealth{OK: true, Rig: s.cfg.Rig, Build: s.cfg.Build, StartedAt: s.cfg.StartedAt,
+		Notices: s.cfg.Ledger.Notices(), CheckMS: uint64(s.cfg.Ledger.CheckTook().Milliseconds())}
+	state, err := s.cfg.Ledger.State()
+	if err != nil {
+		h.OK, h.Why = false, err.Error()
+	}
+	h.Ledger, h.Last = state.Ledger, state.Last
+	return h
+}
