@@ -96,22 +96,32 @@ func unreachable(base string, err error) *Error {
 	return e
 }
 
-// problem is RFC 9457's, with control's code and errors.
+// problem is RFC 9457's, with what control adds.
 type problem struct {
-	Title  string  `json:"title"`
-	Detail string  `json:"detail"`
-	Code   string  `json:"code"`
-	Errors []Field `json:"errors"`
+	Title   string  `json:"title"`
+	Detail  string  `json:"detail"`
+	Code    string  `json:"code"`
+	Errors  []Field `json:"errors"`
+	Request string  `json:"request_id"`
 }
 
-// refused says why control refused a call, by its answer.
+// refused says why control refused a call or failed at it, by its answer.
 func refused(status int, p problem) *Error {
-	e := &Error{Exit: ExitRefused, Status: status, Code: p.Code, Words: p.Detail, Fields: p.Errors}
+	e := &Error{Exit: ExitRefused, Status: status, Code: p.Code, Words: p.Detail}
 	if e.Words == "" {
 		e.Words = strings.ToLower(p.Title)
 	}
 	if e.Words == "" {
 		e.Words = strings.ToLower(http.StatusText(status))
+	}
+	for _, f := range p.Errors {
+		if !strings.Contains(e.Words, f.Message) {
+			e.Fields = append(e.Fields, f)
+		}
+	}
+	if status >= 500 {
+		e.failed(p.Request)
+		return e
 	}
 	e.Words = "control refused: " + e.Words
 	switch {
@@ -121,18 +131,28 @@ func refused(status int, p problem) *Error {
 		e.Next = "This token may not do that; the owner's may."
 	case status == http.StatusTooManyRequests:
 		e.Next = "Wait a while, then try again."
-	case status == http.StatusNotFound && strings.Contains(p.Code, "rig"):
+	case p.Code == "no_rig":
 		e.Next = "thermite rig list shows the rigs there are."
-	case status >= 500:
-		e.Exit = ExitFailed
-		e.Words = "control failed: " + strings.TrimPrefix(e.Words, "control refused: ")
-		e.Next = "Control's log says more; try again."
-		if status == http.StatusServiceUnavailable || status == http.StatusBadGateway || status == http.StatusGatewayTimeout {
-			e.Exit = ExitUnreachable
-			e.Next = "Try again in a while: thermite health says how control is."
-		}
 	}
 	return e
+}
+
+// failed says that control failed, or can't now.
+func (e *Error) failed(request string) {
+	if e.Status == http.StatusServiceUnavailable || e.Status == http.StatusBadGateway || e.Status == http.StatusGatewayTimeout {
+		e.Exit = ExitUnreachable
+		e.Words = "control can't now: " + e.Words
+		e.Next = "Try again in a while: thermite health says how control is."
+		return
+	}
+	e.Exit = ExitFailed
+	if !strings.HasPrefix(e.Words, "control failed") {
+		e.Words = "control failed: " + e.Words
+	}
+	e.Next = "Control's log says more; try again."
+	if request != "" {
+		e.Next = fmt.Sprintf("Control's log says more, at request %s; try again.", request)
+	}
 }
 
 // notControl says that what answered is not control.
