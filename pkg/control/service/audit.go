@@ -17,7 +17,7 @@ func (c Caller) entry(at time.Time, action, subject string, detail map[string]an
 // Audit gives a page of the audit log, newest first.
 func (s *Service) Audit(ctx context.Context, c Caller, q AuditQuery) (AuditPage, error) {
 	page := AuditPage{Entries: []AuditEntry{}}
-	if err := c.check(MayRead); err != nil {
+	if err := c.Check(MayRead); err != nil {
 		return page, err
 	}
 	limit, err := q.limit()

@@ -85,8 +85,9 @@ func (m May) Allowed(r Role) bool {
 	}
 }
 
-// check refuses a caller who may not.
-func (c Caller) check(m May) error {
+// Check refuses a caller who may not. Every method checks; a surface may too,
+// before it reads more of a call.
+func (c Caller) Check(m May) error {
 	if m.Allowed(c.Role) {
 		return nil
 	}

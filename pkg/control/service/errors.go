@@ -17,6 +17,8 @@ type Kind int
 const (
 	KindInternal    Kind = iota // a mistake or a failure of control's own
 	KindInvalid                 // the request says something it can't say
+	KindMalformed               // the request can not be read
+	KindSlow                    // the request did not come in time
 	KindNotSignedIn             // no token, or none that is good
 	KindNotAllowed              // the caller may not
 	KindNotFound                // there is no such thing
@@ -66,8 +68,8 @@ const (
 
 // kinds is the catalogue: every code and its kind.
 var kinds = map[Code]Kind{
-	CodeInternal: KindInternal, CodeInvalid: KindInvalid, CodeNotJSON: KindInvalid, CodeBodyTooLarge: KindTooLarge,
-	CodeBodySlow: KindInvalid, CodeContentType: KindMediaType, CodeNotSignedIn: KindNotSignedIn, CodeBadToken: KindNotSignedIn,
+	CodeInternal: KindInternal, CodeInvalid: KindInvalid, CodeNotJSON: KindMalformed, CodeBodyTooLarge: KindTooLarge,
+	CodeBodySlow: KindSlow, CodeContentType: KindMediaType, CodeNotSignedIn: KindNotSignedIn, CodeBadToken: KindNotSignedIn,
 	CodeTooManyFailures: KindTooMany, CodeTooManyCalls: KindTooMany, CodeBusy: KindUnavailable, CodeNotAllowed: KindNotAllowed,
 	CodeNoRoute: KindNotFound, CodeMethod: KindMethod, CodeNoRig: KindNotFound, CodeRigExists: KindConflict,
 	CodeRigRetired: KindConflict, CodeRigNotRetired: KindConflict, CodeNoLedger: KindNotFound, CodeNoNeed: KindNotFound,

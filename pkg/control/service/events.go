@@ -15,7 +15,7 @@ import (
 // wait it answers as soon as there is an event, or with none when the wait is
 // over.
 func (s *Service) RigEvents(ctx context.Context, c Caller, rig string, q EventsQuery) (EventsPage, error) {
-	if err := c.check(MayRead); err != nil {
+	if err := c.Check(MayRead); err != nil {
 		return EventsPage{}, err
 	}
 	if err := q.check(); err != nil {

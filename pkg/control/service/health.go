@@ -29,7 +29,7 @@ func (s *Service) Health(ctx context.Context, c Caller) (Health, error) {
 
 // Bus says how the bus is, as control sees it.
 func (s *Service) Bus(ctx context.Context, c Caller) (BusState, error) {
-	if err := c.check(MayRead); err != nil {
+	if err := c.Check(MayRead); err != nil {
 		return BusState{}, err
 	}
 	b := s.config.Bus

@@ -11,7 +11,7 @@ import (
 // Needs gives everything that waits for the owner, oldest first.
 func (s *Service) Needs(ctx context.Context, c Caller) (NeedList, error) {
 	list := NeedList{Needs: []Need{}}
-	if err := c.check(MayRead); err != nil {
+	if err := c.Check(MayRead); err != nil {
 		return list, err
 	}
 	all, err := s.config.Needs.List(ctx)
@@ -27,7 +27,7 @@ func (s *Service) Needs(ctx context.Context, c Caller) (NeedList, error) {
 
 // SeeNeed says that the owner has seen the need, which ends it.
 func (s *Service) SeeNeed(ctx context.Context, c Caller, id string) error {
-	if err := c.check(MayChange); err != nil {
+	if err := c.Check(MayChange); err != nil {
 		return err
 	}
 	n, err := readID("path.id", "a need's id is a number", id)

@@ -13,7 +13,7 @@ import (
 
 // MakeRig makes a rig and its token.
 func (s *Service) MakeRig(ctx context.Context, c Caller, n NewRig) (RigToken, error) {
-	if err := c.check(MayChange); err != nil {
+	if err := c.Check(MayChange); err != nil {
 		return RigToken{}, err
 	}
 	if err := wire.CheckName("rig", n.Name); err != nil {
@@ -28,7 +28,7 @@ func (s *Service) MakeRig(ctx context.Context, c Caller, n NewRig) (RigToken, er
 
 // NewRigToken gives a rig a new token; the old one is good no more.
 func (s *Service) NewRigToken(ctx context.Context, c Caller, rig string) (RigToken, error) {
-	if err := c.check(MayChange); err != nil {
+	if err := c.Check(MayChange); err != nil {
 		return RigToken{}, err
 	}
 	token, err := s.config.Rigs.NewToken(ctx, c.by(), rig)
@@ -58,7 +58,7 @@ func (s *Service) AcceptReportKey(ctx context.Context, c Caller, rig, fingerprin
 
 // changeRig makes the change and gives the rig as it is then.
 func (s *Service) changeRig(ctx context.Context, c Caller, rig string, change func(context.Context, rigs.By, string) error) (RigSummary, error) {
-	if err := c.check(MayChange); err != nil {
+	if err := c.Check(MayChange); err != nil {
 		return RigSummary{}, err
 	}
 	if err := change(ctx, c.by(), rig); err != nil {
@@ -73,7 +73,7 @@ func (s *Service) changeRig(ctx context.Context, c Caller, rig string, change fu
 
 // RegisterRig takes the registration of a rig's supervisor.
 func (s *Service) RegisterRig(ctx context.Context, c Caller, rig string, reg wire.Registration) (wire.Registered, error) {
-	if err := c.check(MayRegister); err != nil {
+	if err := c.Check(MayRegister); err != nil {
 		return wire.Registered{}, err
 	}
 	if c.Name != rig {
@@ -92,7 +92,7 @@ func (s *Service) RegisterRig(ctx context.Context, c Caller, rig string, reg wir
 // Rigs gives a page of the rigs, by name.
 func (s *Service) Rigs(ctx context.Context, c Caller, q PageQuery) (RigList, error) {
 	list := RigList{Rigs: []RigSummary{}}
-	if err := c.check(MayRead); err != nil {
+	if err := c.Check(MayRead); err != nil {
 		return list, err
 	}
 	limit, err := q.limit()
@@ -121,7 +121,7 @@ func (s *Service) Rigs(ctx context.Context, c Caller, q PageQuery) (RigList, err
 // Rig gives all that control shows of a rig, of its current ledger or of the
 // one that q names.
 func (s *Service) Rig(ctx context.Context, c Caller, rig string, q RigQuery) (RigView, error) {
-	if err := c.check(MayRead); err != nil {
+	if err := c.Check(MayRead); err != nil {
 		return RigView{}, err
 	}
 	r, err := s.rig(ctx, rig)
@@ -174,7 +174,7 @@ func (s *Service) view(ctx context.Context, rig, ledger string) (views.Rig, erro
 // RigHistory gives a page of a rig's history, newest first.
 func (s *Service) RigHistory(ctx context.Context, c Caller, rig string, q PageQuery) (History, error) {
 	page := History{Steps: []HistoryStep{}}
-	if err := c.check(MayRead); err != nil {
+	if err := c.Check(MayRead); err != nil {
 		return page, err
 	}
 	limit, err := q.limit()

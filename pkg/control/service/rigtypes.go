@@ -1,7 +1,6 @@
 package service
 
 import (
-	"thermite/pkg/control/views"
 	"thermite/pkg/wire"
 )
 
@@ -77,6 +76,11 @@ type Key struct {
 	Since       wire.Time `json:"since,omitzero" doc:"Since when"`
 }
 
+// KeyFingerprint names a key that the owner accepts.
+type KeyFingerprint struct {
+	Fingerprint string `json:"fingerprint" minLength:"22" maxLength:"22" doc:"The fingerprint of the key that waits" example:"Qe3yPQ6mdX9_0mV0m3c1kA"`
+}
+
 // RigKeys are a rig's public keys; absent ones are not there yet.
 type RigKeys struct {
 	Report  *Key `json:"report,omitzero" doc:"What its harness signs its pages with"`
@@ -88,10 +92,10 @@ type RigKeys struct {
 // RigView is all that control shows of a rig.
 type RigView struct {
 	RigSummary
-	Keys    RigKeys             `json:"keys" doc:"Its public keys"`
-	Figures *wire.Figures       `json:"figures,omitzero" doc:"Its supervisor's last figures"`
-	Ledgers []views.LedgerMarks `json:"ledgers" nullable:"false" doc:"Its ledgers, in the order control learnt of them; the last is current"`
-	View    views.Rig           `json:"view" doc:"What its events say"`
+	Keys    RigKeys       `json:"keys" doc:"Its public keys"`
+	Figures *wire.Figures `json:"figures,omitzero" doc:"Its supervisor's last figures"`
+	Ledgers []LedgerMarks `json:"ledgers" nullable:"false" doc:"Its ledgers, in the order control learnt of them; the last is current"`
+	View    LedgerView    `json:"view" doc:"What its events say"`
 }
 
 // RigQuery says which of a rig's ledgers to view; none is the current one.

@@ -17,7 +17,7 @@ import (
 // Tokens gives every token of the owner and of readers, revoked ones too.
 func (s *Service) Tokens(ctx context.Context, c Caller) (TokenList, error) {
 	list := TokenList{Tokens: []Token{}}
-	if err := c.check(MayChange); err != nil {
+	if err := c.Check(MayChange); err != nil {
 		return list, err
 	}
 	rows, err := s.config.Store.Tokens(ctx)
@@ -36,7 +36,7 @@ func tokenOf(t store.Token, c Caller) Token {
 
 // MakeToken makes a token of the owner's or a reader's.
 func (s *Service) MakeToken(ctx context.Context, c Caller, n NewToken) (MadeToken, error) {
-	if err := c.check(MayChange); err != nil {
+	if err := c.Check(MayChange); err != nil {
 		return MadeToken{}, err
 	}
 	if n.Role != store.RoleOwner && n.Role != store.RoleReader {
@@ -81,7 +81,7 @@ func checkTokenName(name string) error {
 // RevokeToken ends a token and every session that was signed in with it. The
 // owner's last token stays.
 func (s *Service) RevokeToken(ctx context.Context, c Caller, id string) error {
-	if err := c.check(MayChange); err != nil {
+	if err := c.Check(MayChange); err != nil {
 		return err
 	}
 	none := newError(CodeNoToken, "there is no token with that id")

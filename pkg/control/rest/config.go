@@ -1,0 +1,118 @@
+package rest
+
+import (
+	"io"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"thermite/pkg/control/service"
+	"thermite/pkg/wire"
+)
+
+const mediaJSON = "application/json"
+
+// setUp sets what huma keeps for the whole program: how its own errors look,
+// and that a list is never null.
+var setUp = sync.OnceFunc(func() {
+	huma.NewError = newProblem
+	huma.DefaultArrayNullable = false
+})
+
+// config says how huma reads, writes and describes.
+func config() huma.Config {
+	schemas := huma.NewMapRegistry("#/components/schemas/", schemaName)
+	alias[wire.Time, time.Time](schemas)
+	alias[jsontext.Value, map[string]any](schemas)
+	return huma.Config{
+		OpenAPI: &huma.OpenAPI{
+			OpenAPI: "3.1.0",
+			Info: &huma.Info{
+				Title:       "Thermite control",
+				Version:     "1",
+				Description: description,
+			},
+			Servers: []*huma.Server{{URL: "/", Description: "The control that serves this document"}},
+			Tags:    tags,
+			Components: &huma.Components{
+				Schemas: schemas,
+				SecuritySchemes: map[string]*huma.SecurityScheme{
+					schemeToken: {Type: "http", Scheme: "bearer",
+						Description: "The owner's token, which may do everything, or a reader's, which only reads."},
+					schemeRig: {Type: "http", Scheme: "bearer", Description: "The rig's own token, which may only register the rig."},
+				},
+			},
+		},
+		Formats:                      map[string]huma.Format{mediaJSON: format, "json": format},
+		DefaultFormat:                mediaJSON,
+		RejectUnknownQueryParameters: true,
+	}
+}
+
+const description = `What Thermite's control knows and can do. Paths start with /v1; bodies and answers are JSON.
+
+Times are RFC 3339 in UTC, ids are strings, sizes are bytes, and durations are milliseconds with the unit in the name.
+An event's number in its ledger and its place in the EVENTS stream (seq) count up from 1 and are integers.
+
+A list gives at most limit entries, and next where there are more: give it as after.
+
+An error is a problem of RFC 9457 (application/problem+json) with a stable code, words for a person, and in errors what in the
+request was wrong. A call that makes something takes Idempotency-Key: made again with the same key within 24 hours, it
+gives the same answer and makes nothing more.`
+
+var tags = []*huma.Tag{
+	{Name: tagRigs, Description: "The machines that work, and what they did"},
+	{Name: tagRecord, Description: "What was done, by whom, and what waits for the owner"},
+	{Name: tagState, Description: "How control and the message bus are"},
+	{Name: tagTokens, Description: "Who may sign in"},
+	{Name: tagSupervisor, Description: "What a rig's supervisor calls"},
+}
+
+const (
+	tagRigs       = "Rigs"
+	tagRecord     = "Record"
+	tagState      = "State"
+	tagTokens     = "Tokens"
+	tagSupervisor = "Supervisor"
+)
+
+const (
+	schemeToken = "token"
+	schemeRig   = "rig_token"
+)
+
+// schemaName names a type in the document.
+func schemaName(t reflect.Type, hint string) string {
+	if t == reflect.TypeFor[service.LedgerView]() {
+		return "LedgerView"
+	}
+	return huma.DefaultSchemaNamer(t, hint)
+}
+
+// alias has the document describe T as A.
+func alias[T, A any](r huma.Registry) {
+	r.RegisterTypeAlias(reflect.TypeFor[T](), reflect.TypeFor[A]())
+}
+
+// format reads and writes JSON: strictly, with no field twice and nothing
+// after the value, and with an event's bytes as they are.
+var format = huma.Format{Marshal: marshal, Unmarshal: unmarshal}
+
+// marshal writes v whole or panics: what can't be written is a mistake of
+// control's, and nothing of the answer has gone out yet.
+func marshal(w io.Writer, v any) error {
+	b, err := json.Marshal(v, jsontext.PreserveRawStrings(true), json.Deterministic(true))
+	if err != nil {
+		panic(err)
+	}
+	_, err = w.Write(b)
+	return err
+}
+
+func unmarshal(b []byte, v any) error {
+	return json.Unmarshal(b, v, json.RejectUnknownMembers(true))
+}
