@@ -49,7 +49,7 @@ func needsCommand(a *app) *cobra.Command {
 			if err := c.Seen(cmd.Context(), args[0]); err != nil {
 				return err
 			}
-			return a.done(args[0], "seen", "Need %s is seen.", args[0])
+			return a.done(doneTo{ID: args[0], Done: "seen"}, "Need %s is seen.", args[0])
 		},
 	})
 	needs.RunE = list

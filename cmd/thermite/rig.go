@@ -209,10 +209,11 @@ fingerprint; compare it with the one that the rig's own machine shows.`,
 				return err
 			}
 			defer c.Close()
-			if err := c.AcceptKey(cmd.Context(), args[0], args[1]); err != nil {
+			summary, err := c.AcceptKey(cmd.Context(), args[0], args[1])
+			if err != nil {
 				return err
 			}
-			return a.done(args[0], "accepted_key", "Control takes rig %s's reports by key %s from now on.", args[0], args[1])
+			return a.done(summary, "Control takes rig %s's reports by key %s from now on.", args[0], args[1])
 		},
 	}
 }
@@ -222,33 +223,38 @@ func rigRetireCommand(a *app) *cobra.Command {
 		if err := a.confirm(fmt.Sprintf("Rig %s will be thrown off the bus and control takes no report of it.", rig)); err != nil {
 			return err
 		}
-		if err := c.Retire(ctx, rig); err != nil {
+		summary, err := c.Retire(ctx, rig)
+		if err != nil {
 			return err
 		}
-		return a.done(rig, "retired", "Rig %s is retired. thermite rig restore %s brings it back.", rig, rig)
+		return a.done(summary, "Rig %s is retired. thermite rig restore %s brings it back.", rig, rig)
 	}))
 }
 
 func rigRestoreCommand(a *app) *cobra.Command {
 	return forRig(a, "restore", "bring a retired rig back", func(ctx context.Context, c *client.Client, rig string) error {
-		if err := c.Restore(ctx, rig); err != nil {
+		summary, err := c.Restore(ctx, rig)
+		if err != nil {
 			return err
 		}
-		return a.done(rig, "restored", "Rig %s may sign in to the bus again.", rig)
+		return a.done(summary, "Rig %s may sign in to the bus again.", rig)
 	})
 }
 
-// done says that something was done: in words to a person, as a document to
-// a program.
-func (a *app) done(subject, what, format string, args ...any) error {
+// done says that something was done: in words to a person, as the document
+// v to a program.
+func (a *app) done(v any, format string, args ...any) error {
 	if a.json {
-		return a.printJSON(struct {
-			Subject string `json:"subject"`
-			Done    string `json:"done"`
-		}{subject, what})
+		return a.printJSON(v)
 	}
 	_, err := fmt.Fprintf(a.out, format+"\n", args...)
 	return err
+}
+
+// doneTo is the document of what has none of its own.
+type doneTo struct {
+	ID   string `json:"id"`
+	Done string `json:"done"`
 }
 
 func rigHistoryCommand(a *app) *cobra.Command {

@@ -89,7 +89,7 @@ func tokenRevokeCommand(a *app) *cobra.Command {
 			if err := c.RevokeToken(cmd.Context(), args[0]); err != nil {
 				return err
 			}
-			return a.done(args[0], "revoked", "Token %s is revoked.", args[0])
+			return a.done(doneTo{ID: args[0], Done: "revoked"}, "Token %s is revoked.", args[0])
 		},
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"thermite/pkg/control/service"
 )
@@ -57,8 +58,8 @@ func (c *Client) Events(ctx context.Context, rig string, q service.EventsQuery) 
 	if q.Run != "" {
 		v.Set("run", q.Run)
 	}
-	for _, kind := range q.Kinds {
-		v.Add("kind", kind)
+	if len(q.Kinds) > 0 {
+		v.Set("kind", strings.Join(q.Kinds, ","))
 	}
 	var page service.EventsPage
 	err := c.do(ctx, call{method: http.MethodGet, path: []string{"rigs", rig, "events"}, query: v, wait: q.Wait}, &page)
@@ -79,21 +80,18 @@ func (c *Client) History(ctx context.Context, rig string, limit int) (service.Hi
 
 // AcceptKey accepts the report key of the rig that waits for the owner, which
 // must have the fingerprint.
-func (c *Client) AcceptKey(ctx context.Context, rig, fingerprint string) error {
-	body := struct {
-		Fingerprint string `json:"fingerprint"`
-	}{fingerprint}
-	return c.do(ctx, call{method: http.MethodPost, path: []string{"rigs", rig, "report-key"}, body: body}, nil)
+func (c *Client) AcceptKey(ctx context.Context, rig, fingerprint string) (service.RigSummary, error) {
+	return post[service.RigSummary](ctx, c, service.KeyFingerprint{Fingerprint: fingerprint}, "rigs", rig, "report-key")
 }
 
 // Retire takes a rig off the bus for good, until it is restored.
-func (c *Client) Retire(ctx context.Context, rig string) error {
-	return c.do(ctx, call{method: http.MethodPost, path: []string{"rigs", rig, "retire"}}, nil)
+func (c *Client) Retire(ctx context.Context, rig string) (service.RigSummary, error) {
+	return post[service.RigSummary](ctx, c, nil, "rigs", rig, "retire")
 }
 
 // Restore brings a retired rig back.
-func (c *Client) Restore(ctx context.Context, rig string) error {
-	return c.do(ctx, call{method: http.MethodPost, path: []string{"rigs", rig, "restore"}}, nil)
+func (c *Client) Restore(ctx context.Context, rig string) (service.RigSummary, error) {
+	return post[service.RigSummary](ctx, c, nil, "rigs", rig, "restore")
 }
 
 // NewRigToken gives a rig a new token; the old one is no good from then on.
