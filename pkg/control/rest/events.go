@@ -12,7 +12,7 @@ import (
 
 // eventsQuery is a page of events.
 type eventsQuery struct {
-	rigPath
+	RigPath
 	Limit int      `query:"limit" minimum:"1" maximum:"5000" default:"1000" doc:"The most events to give. A page of large ones ends earlier, with more."`
 	After string   `query:"after" maxLength:"20" doc:"The next of the page before, or the seq of an event; nothing for the rig's first" example:"20311"`
 	Wait  string   `query:"wait" maxLength:"20" doc:"How long to wait for an event when there is none yet, at most 30s" example:"30s"`
@@ -58,8 +58,8 @@ func (a *API) eventRoutes() {
 		})
 
 	type historyQuery struct {
-		rigPath
-		pageQuery
+		RigPath
+		PageQuery
 	}
 	add(a, route{method: http.MethodGet, path: "/v1/rigs/{rig}/history", id: "list-rig-history", tag: tagRigs, may: service.MayRead,
 		summary: "A rig's history", more: "The steps of the rig's life with control, the newest first: registered, keys changed or refused, retired."},

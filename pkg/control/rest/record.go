@@ -7,14 +7,14 @@ import (
 	"thermite/pkg/control/service"
 )
 
-// idPath is an id in a path.
-type idPath struct {
+// IDPath is an id in a path.
+type IDPath struct {
 	ID string `path:"id" maxLength:"20" doc:"The id" example:"3"`
 }
 
 func (a *API) recordRoutes() {
 	type auditQuery struct {
-		pageQuery
+		PageQuery
 		Action  string `query:"action" maxLength:"100" doc:"Only entries of this action" example:"report_refused"`
 		Subject string `query:"subject" maxLength:"100" doc:"Only entries about this, mostly a rig" example:"workshop"`
 	}
@@ -31,7 +31,7 @@ func (a *API) recordRoutes() {
 	add(a, route{method: http.MethodPost, path: "/v1/needs/{id}/seen", id: "see-need", tag: tagRecord, may: service.MayChange, noContent: true,
 		summary: "Say that a need was seen", more: "It ends a need that can be seen away; others end with what they tell of.",
 		errors: []int{http.StatusConflict}},
-		func(ctx context.Context, c service.Caller, in *idPath) (*nothing, error) {
+		func(ctx context.Context, c service.Caller, in *IDPath) (*nothing, error) {
 			return &nothing{}, a.service.SeeNeed(ctx, c, in.ID)
 		})
 }
@@ -44,7 +44,7 @@ func (a *API) tokenRoutes() {
 		})
 
 	type makeToken struct {
-		idempotent
+		Idempotent
 		Body service.NewToken
 	}
 	add(a, route{method: http.MethodPost, path: "/v1/tokens", id: "make-token", tag: tagTokens, may: service.MayChange, creates: true,
@@ -61,7 +61,7 @@ func (a *API) tokenRoutes() {
 	add(a, route{method: http.MethodDelete, path: "/v1/tokens/{id}", id: "revoke-token", tag: tagTokens, may: service.MayChange, noContent: true,
 		summary: "Revoke a token", more: "It is good no more, at once, and every browser that signed in with it is signed out. The owner's last token stays.",
 		errors: []int{http.StatusConflict}},
-		func(ctx context.Context, c service.Caller, in *idPath) (*nothing, error) {
+		func(ctx context.Context, c service.Caller, in *IDPath) (*nothing, error) {
 			return &nothing{}, a.service.RevokeToken(ctx, c, in.ID)
 		})
 }

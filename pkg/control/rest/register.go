@@ -20,7 +20,7 @@ import (
 func (a *API) registrationRoute() {
 	schema := a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[wire.Registration](), true, "Registration")
 	type register struct {
-		rigPath
+		RigPath
 		RawBody []byte
 	}
 	add(a, route{method: http.MethodPost, path: "/v1/rigs/{rig}/supervisor", id: "register-supervisor", tag: tagSupervisor, may: service.MayRegister,

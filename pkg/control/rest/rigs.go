@@ -7,23 +7,23 @@ import (
 	"thermite/pkg/control/service"
 )
 
-// rigPath is the rig in a path.
-type rigPath struct {
+// RigPath is the rig in a path.
+type RigPath struct {
 	Rig string `path:"rig" doc:"The rig's name" example:"workshop"`
 }
 
-// pageQuery is a page of a list.
-type pageQuery struct {
+// PageQuery is a page of a list.
+type PageQuery struct {
 	Limit int    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"The most entries to give"`
 	After string `query:"after" maxLength:"100" doc:"The next of the page before; nothing for the first page"`
 }
 
-func (q pageQuery) query() service.PageQuery {
+func (q PageQuery) query() service.PageQuery {
 	return service.PageQuery{Limit: q.Limit, After: q.After}
 }
 
-// idempotent is a call that may be made again with the same key.
-type idempotent struct {
+// Idempotent is the header of a call that may be made again with the same key.
+type Idempotent struct {
 	Key string `header:"Idempotency-Key" maxLength:"200" doc:"A text of your own. The same call made again with it within 24 hours gets the same answer, and nothing is made twice."`
 }
 
@@ -36,12 +36,12 @@ type created[T any] struct {
 func (a *API) rigRoutes() {
 	add(a, route{method: http.MethodGet, path: "/v1/rigs", id: "list-rigs", tag: tagRigs, may: service.MayRead,
 		summary: "List the rigs", more: "The rigs by name, retired ones too, each with its connection to the message bus and how far control holds its ledger."},
-		func(ctx context.Context, c service.Caller, in *pageQuery) (*answerOf[service.RigList], error) {
+		func(ctx context.Context, c service.Caller, in *PageQuery) (*answerOf[service.RigList], error) {
 			return answerWith(a.service.Rigs(ctx, c, in.query()))
 		})
 
 	type makeRig struct {
-		idempotent
+		Idempotent
 		Body service.NewRig
 	}
 	add(a, route{method: http.MethodPost, path: "/v1/rigs", id: "make-rig", tag: tagRigs, may: service.MayChange, creates: true,
@@ -58,7 +58,7 @@ func (a *API) rigRoutes() {
 		})
 
 	type getRig struct {
-		rigPath
+		RigPath
 		Ledger string `query:"ledger" maxLength:"40" doc:"The ledger to view, when not the current one"`
 	}
 	add(a, route{method: http.MethodGet, path: "/v1/rigs/{rig}", id: "get-rig", tag: tagRigs, may: service.MayRead,
@@ -73,19 +73,19 @@ func (a *API) rigChanges() {
 	add(a, route{method: http.MethodPost, path: "/v1/rigs/{rig}/retire", id: "retire-rig", tag: tagRigs, may: service.MayChange,
 		summary: "Retire a rig", more: "Its token is good no more and it loses its user on the message bus, at once. Its events stay.",
 		errors: []int{http.StatusConflict}},
-		func(ctx context.Context, c service.Caller, in *rigPath) (*answerOf[service.RigSummary], error) {
+		func(ctx context.Context, c service.Caller, in *RigPath) (*answerOf[service.RigSummary], error) {
 			return answerWith(a.service.RetireRig(ctx, c, in.Rig))
 		})
 	add(a, route{method: http.MethodPost, path: "/v1/rigs/{rig}/restore", id: "restore-rig", tag: tagRigs, may: service.MayChange,
 		summary: "Bring a retired rig back", more: "It comes back with the keys and the token it had.",
 		errors: []int{http.StatusConflict}},
-		func(ctx context.Context, c service.Caller, in *rigPath) (*answerOf[service.RigSummary], error) {
+		func(ctx context.Context, c service.Caller, in *RigPath) (*answerOf[service.RigSummary], error) {
 			return answerWith(a.service.RestoreRig(ctx, c, in.Rig))
 		})
 
 	type newToken struct {
-		rigPath
-		idempotent
+		RigPath
+		Idempotent
 	}
 	add(a, route{method: http.MethodPost, path: "/v1/rigs/{rig}/token", id: "make-rig-token", tag: tagRigs, may: service.MayChange,
 		summary: "Give a rig a new token", more: "The old one is good no more; the rig's connection to the message bus stays.",
@@ -97,7 +97,7 @@ func (a *API) rigChanges() {
 		})
 
 	type acceptKey struct {
-		rigPath
+		RigPath
 		Body service.KeyFingerprint
 	}
 	add(a, route{method: http.MethodPost, path: "/v1/rigs/{rig}/report-key", id: "accept-report-key", tag: tagRigs, may: service.MayChange,

@@ -1,0 +1,122 @@
+package rest_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"thermite/pkg/control/store"
+)
+
+// permission is who may call a route: what each is answered.
+type permission struct {
+	method, path string
+	body         string
+	// owner, reader, rig and stranger are the statuses that each gets.
+	owner, reader, rig, stranger int
+}
+
+const (
+	ok        = http.StatusOK
+	made      = http.StatusCreated
+	empty     = http.StatusNoContent
+	forbidden = http.StatusForbidden
+	unknown   = http.StatusUnauthorized
+	missing   = http.StatusNotFound
+	conflict  = http.StatusConflict
+)
+
+// Each row is made in a world of its own, with the rig a, and the rig z
+// retired. {reg} is a good registration.
+var permissions = []permission{
+	{"GET", "/v1/health", "", ok, ok, ok, ok},
+	{"GET", "/v1/bus", "", ok, ok, forbidden, unknown},
+	{"GET", "/v1/rigs", "", ok, ok, forbidden, unknown},
+	{"POST", "/v1/rigs", `{"name":"b"}`, made, forbidden, forbidden, unknown},
+	{"GET", "/v1/rigs/a", "", ok, ok, forbidden, unknown},
+	{"GET", "/v1/rigs/a/events", "", ok, ok, forbidden, unknown},
+	{"GET", "/v1/rigs/a/history", "", ok, ok, forbidden, unknown},
+	{"POST", "/v1/rigs/a/retire", "", ok, forbidden, forbidden, unknown},
+	{"POST", "/v1/rigs/z/restore", "", ok, forbidden, forbidden, unknown},
+	{"POST", "/v1/rigs/a/token", "", ok, forbidden, forbidden, unknown},
+	{"POST", "/v1/rigs/a/report-key", `{"fingerprint":"AAAAAAAAAAAAAAAAAAAAAA"}`, conflict, forbidden, forbidden, unknown},
+	{"POST", "/v1/rigs/a/supervisor", "{reg}", forbidden, forbidden, ok, unknown},
+	{"POST", "/v1/rigs/z/supervisor", "{reg}", forbidden, forbidden, forbidden, unknown},
+	{"GET", "/v1/audit", "", ok, ok, forbidden, unknown},
+	{"GET", "/v1/needs", "", ok, ok, forbidden, unknown},
+	{"POST", "/v1/needs/99/seen", "", missing, forbidden, forbidden, unknown},
+	{"GET", "/v1/tokens", "", ok, forbidden, forbidden, unknown},
+	{"POST", "/v1/tokens", `{"role":"reader","name":"x"}`, made, forbidden, forbidden, unknown},
+	{"DELETE", "/v1/tokens/99", "", missing, forbidden, forbidden, unknown},
+}
+
+// Promise: each route may be called by those that the design says, and by
+// nobody else, whatever its body.
+func TestPermissions(t *testing.T) {
+	for _, p := range permissions {
+		t.Run(p.method+" "+p.path, func(t *testing.T) {
+			w := newWorld(t)
+			tokens := map[string]string{"owner": w.owner, "reader": w.token(store.RoleReader, "r"), "rig": w.rig("a"), "stranger": ""}
+			w.rig("z")
+			w.do(ask{method: "POST", path: "/v1/rigs/z/retire", token: w.owner})
+			body := strings.ReplaceAll(p.body, "{reg}", registration(t))
+			// The owner comes last, as the owner's call may change what the
+			// others are answered.
+			for _, who := range []string{"stranger", "reader", "rig", "owner"} {
+				want := map[string]int{"owner": p.owner, "reader": p.reader, "rig": p.rig, "stranger": p.stranger}[who]
+				r := w.do(ask{method: p.method, path: p.path, token: tokens[who], body: body})
+				if r.status != want {
+					t.Errorf("the %s is answered %d, not %d: %s", who, r.status, want, r.body)
+				}
+				if r.status == unknown || r.status == forbidden {
+					r.problem(t)
+					if r.header.Get("WWW-Authenticate") == "" {
+						t.Errorf("the %s is answered %d without WWW-Authenticate", who, r.status)
+					}
+				}
+			}
+		})
+	}
+}
+
+// Promise: every route is in the table above.
+func TestPermissionsNameEveryRoute(t *testing.T) {
+	w := newWorld(t)
+	for path, item := range w.api.Document().Paths {
+		for _, op := range []*huma.Operation{item.Get, item.Post, item.Put, item.Patch, item.Delete} {
+			if op != nil && !slices.ContainsFunc(permissions, func(p permission) bool { return p.method == op.Method && fits(path, p.path) }) {
+				t.Errorf("%s %s is not in the table of permissions", op.Method, path)
+			}
+		}
+	}
+}
+
+// fits says whether the path is one of the pattern's.
+func fits(pattern, path string) bool {
+	a, b := strings.Split(pattern, "/"), strings.Split(path, "/")
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] && !strings.HasPrefix(a[i], "{") {
+			return false
+		}
+	}
+	return true
+}
+
+// Promise: a refused caller's body is not read, and a call that is refused
+// changes nothing.
+func TestRefusedCallersChangeNothing(t *testing.T) {
+	w := newWorld(t)
+	r := w.do(ask{method: "POST", path: "/v1/rigs", body: "this is no JSON"})
+	if r.status != unknown {
+		t.Errorf("a stranger's bad body is answered %d", r.status)
+	}
+	if _, err := w.rigs.Get(t.Context(), "b"); err == nil {
+		t.Errorf("a stranger made a rig")
+	}
+}
