@@ -30,7 +30,7 @@ func freeze(t *rapid.T, r Rig) frozen {
 // the way, it ends as when read once at the end. A snapshot never changes.
 func TestFoldInPiecesIsTheFoldWhole(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		all := drawEvents(t, "alpha", "ledger01", 300)
+		all := drawEvents(t, "alpha", "ledger01", 150)
 		whole, pieces := newFold("alpha", "ledger01"), newFold("alpha", "ledger01")
 		var seen []frozen
 		for _, m := range all {
@@ -40,7 +40,7 @@ func TestFoldInPiecesIsTheFoldWhole(t *testing.T) {
 			if err := pieces.take(m); err != nil {
 				t.Fatal(err)
 			}
-			if rapid.IntRange(0, 9).Draw(t, "read") == 0 {
+			if rapid.IntRange(0, 14).Draw(t, "read") == 0 {
 				seen = append(seen, freeze(t, pieces.snapshot()))
 			}
 		}
