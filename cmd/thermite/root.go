@@ -84,7 +84,7 @@ control what it knows and tell it what to do; "thermite settings" shows which.`,
 	})
 	f := root.PersistentFlags()
 	f.StringVar(&a.flags.URL, "url", "", "control's address (THERMITE_URL)")
-	f.StringVar(&a.flags.Token, "token", "", "the owner's or a reader's token; others on this machine can see it here, so rather THERMITE_TOKEN")
+	f.StringVar(&a.flags.Token, "token", "", "the owner's or a reader's token (THERMITE_TOKEN); as a flag, others on this machine can see it")
 	f.StringVar(&a.flags.Authority, "authority", "", "the certificate of the authority that signs control's (THERMITE_AUTHORITY)")
 	f.StringVar(&a.flags.Config, "config", "", "the file with url, token and authority (THERMITE_CONFIG)")
 	f.BoolVar(&a.json, "json", false, "answer in JSON: one document, or one a line where the command follows")
