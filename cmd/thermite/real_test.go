@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"thermite/pkg/bus"
+	"thermite/pkg/control"
+)
+
+// patience is how long a thing may take that should take a moment.
+const patience = 30 * time.Second
+
+// TestRealControl runs the real program against a real control with a real
+// bus, a fresh one for each script: testdata/real.
+func TestRealControl(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/real",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("HOME", env.WorkDir)
+			env.Setenv("XDG_CONFIG_HOME", "")
+			env.Setenv("XDG_STATE_HOME", "")
+			return startControl(env)
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "until": untilDone},
+	})
+}
+
+// startControl starts a control and its bus for one script, and points the
+// script's environment at it.
+func startControl(env *testscript.Env) error {
+	dir, err := os.MkdirTemp("", "thermite-cli-")
+	if err != nil {
+		return err
+	}
+	env.Defer(func() { os.RemoveAll(dir) })
+	logs, err := os.Create(filepath.Join(dir, "log"))
+	if err != nil {
+		return err
+	}
+	env.Defer(func() { logs.Close() })
+	ready := make(chan struct{})
+	log := slog.New(slog.NewTextHandler(logs, nil))
+	state := filepath.Join(dir, "control")
+	busDir := filepath.Join(dir, "nats")
+	ctx, stop := context.WithCancel(context.Background())
+	c, err := control.New(ctx, control.Config{
+		StateDir: state, BusDir: busDir, BusURL: "nats://127.0.0.1:4222", Listen: "127.0.0.1:0",
+		Build: "test", Now: time.Now, Rand: rand.Reader, Log: log, OnReady: func() { close(ready) },
+	})
+	if err != nil {
+		stop()
+		return err
+	}
+	server, err := bus.StartServer(ctx, bus.Settings{Dir: busDir, StoreDir: filepath.Join(busDir, "jetstream"), Host: "127.0.0.1", Port: -1}, log)
+	if err != nil {
+		stop()
+		return errors.Join(err, c.Close())
+	}
+	c.UseBus(server.URL())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(ctx) }()
+	env.Defer(func() {
+		stop()
+		if err := errors.Join(<-ended, c.Close()); err != nil {
+			env.T().Log("control ended with", err)
+		}
+		server.Shutdown()
+		server.Wait()
+	})
+	select {
+	case <-ready:
+	case err := <-ended:
+		ended <- nil
+		said, _ := os.ReadFile(logs.Name())
+		return fmt.Errorf("control ended before it served: %w\n%s", err, said)
+	case <-time.After(patience):
+		said, _ := os.ReadFile(logs.Name())
+		return fmt.Errorf("control does not serve after %v:\n%s", patience, said)
+	}
+	token, err := os.ReadFile(filepath.Join(state, "owner.token"))
+	if err != nil {
+		return err
+	}
+	env.Setenv("THERMITE_URL", c.URL())
+	env.Setenv("THERMITE_TOKEN", strings.TrimSpace(string(token)))
+	env.Setenv("THERMITE_AUTHORITY", filepath.Join(state, "authority.pem"))
+	return nil
+}
+
+// untilDone runs a command again and again until its output has a word:
+// until WORD command [argument...]
+func untilDone(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: until word command [argument...]")
+	}
+	for deadline := time.Now().Add(patience); ; {
+		err := ts.Exec(args[1], args[2:]...)
+		if out := ts.ReadFile("stdout"); err == nil && strings.Contains(out, args[0]) {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("%v did not say %q in %v", args[1:], args[0], patience)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
