@@ -42,7 +42,7 @@ func KeepOwnerToken(ctx context.Context, dir string, s *store.Store, random io.R
 			}
 			made = true
 		}
-		_, err := s.AddToken(ctx, tx, store.Token{Hash: HashToken(token), Role: store.RoleOwner, Name: "first", CreatedAt: now})
+		_, err := s.AddToken(ctx, tx, store.Token{Hash: HashToken(token), Role: store.RoleOwner, Name: "owner", CreatedAt: now})
 		return err
 	})
 	if err != nil {

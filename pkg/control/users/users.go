@@ -27,10 +27,9 @@ import (
 
 // Server is the bus's server; bus.Admin is one.
 type Server interface {
-	// Reload returns once the server has read its files again.
-	Reload(ctx context.Context) error
-	// KeepOnly ends every connection that is not one of the users'.
-	KeepOnly(ctx context.Context, u bus.Users) (thrown int, err error)
+	// Apply returns once the server has read its files, which hold u, and has
+	// ended every connection that is not one of the users'.
+	Apply(ctx context.Context, u bus.Users) (thrown int, err error)
 	// Rigs gives the rigs that have a connection now.
 	Rigs(ctx context.Context) (map[string]bus.RigConnection, error)
 }
@@ -208,10 +207,7 @@ func (u *Users) reload(ctx context.Context, users bus.Users) error {
 	if server == nil {
 		return ErrNoServer
 	}
-	if err := server.Reload(ctx); err != nil {
-		return err
-	}
-	thrown, err := server.KeepOnly(ctx, users)
+	thrown, err := server.Apply(ctx, users)
 	if thrown > 0 {
 		u.Log.Info("connections were ended: their keys are no user's any more", "connections", thrown)
 	}

@@ -55,22 +55,16 @@ type server struct {
 	during func()
 }
 
-func (s *server) Reload(context.Context) error {
+func (s *server) Apply(_ context.Context, u bus.Users) (int, error) {
 	s.mu.Lock()
 	s.reloads++
 	fails, during := s.fails, s.during
+	s.kept = u
 	s.mu.Unlock()
 	if during != nil {
 		during()
 	}
-	return fails
-}
-
-func (s *server) KeepOnly(_ context.Context, u bus.Users) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.kept = u
-	return 0, nil
+	return 0, fails
 }
 
 func (s *server) Rigs(context.Context) (map[string]bus.RigConnection, error) {
