@@ -1,8 +1,11 @@
 package rest
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"reflect"
+	"strings"
 	"sync"
 	"time"
 
@@ -20,6 +23,13 @@ const mediaJSON = "application/json"
 // and that a list is never null.
 var setUp = sync.OnceFunc(func() {
 	huma.NewError = newProblem
+	huma.NewErrorWithContext = func(ctx huma.Context, status int, words string, errs ...error) huma.StatusError {
+		err := newProblem(status, words, errs...)
+		if p, ok := err.(*Problem); ok {
+			p.Request = callOf(ctx.Context()).id
+		}
+		return err
+	}
 	huma.DefaultArrayNullable = false
 })
 
@@ -113,6 +123,48 @@ func marshal(w io.Writer, v any) error {
 	return err
 }
 
+// unmarshal reads b strictly. Its error is for whoever sent b.
 func unmarshal(b []byte, v any) error {
-	return json.Unmarshal(b, v, json.RejectUnknownMembers(true))
+	err := json.Unmarshal(b, v, json.RejectUnknownMembers(true))
+	if err == nil {
+		return nil
+	}
+	where, words := jsonError(err)
+	if where != "body" {
+		words = where + ": " + words
+	}
+	return errors.New(words)
+}
+
+// jsonError says what is wrong with JSON, and where, without the decoder's
+// words for its own types.
+func jsonError(err error) (where, words string) {
+	var syntax *jsontext.SyntacticError
+	var semantic *json.SemanticError
+	switch {
+	case errors.As(err, &syntax):
+		return location(syntax.JSONPointer), fmt.Sprintf("%v, at byte %d", syntax.Err, syntax.ByteOffset)
+	case errors.As(err, &semantic):
+		where = location(semantic.JSONPointer)
+		switch {
+		case errors.Is(semantic, json.ErrUnknownName):
+			return where, "there is no such field"
+		case semantic.Err != nil:
+			return where, semantic.Err.Error()
+		default:
+			return where, fmt.Sprintf("this can't be a JSON %v", semantic.JSONKind)
+		}
+	default:
+		return "body", err.Error()
+	}
+}
+
+// location writes a JSON pointer as the other errors' locations are.
+func location(p jsontext.Pointer) string {
+	var b strings.Builder
+	b.WriteString("body")
+	for token := range p.Tokens() {
+		b.WriteString("." + token)
+	}
+	return b.String()
 }

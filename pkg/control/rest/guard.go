@@ -56,7 +56,7 @@ func (a *API) guard(next http.Handler) http.Handler {
 		}
 		defer room.Release(1)
 		if _, err := url.ParseQuery(r.URL.RawQuery); err != nil {
-			a.write(answer, r, &service.Error{Code: service.CodeInvalid, Text: "the query can't be read: " + err.Error(),
+			a.write(answer, r, &service.Error{Code: service.CodeMalformed, Text: "the query can't be read: " + err.Error(),
 				Fields: []service.FieldError{{Location: "query", Message: err.Error()}}})
 			return
 		}

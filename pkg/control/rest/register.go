@@ -5,10 +5,8 @@ import (
 	"errors"
 	"net/http"
 	"reflect"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"thermite/pkg/control/service"
@@ -39,25 +37,11 @@ func (a *API) registrationRoute() {
 
 // bodyError says what is wrong with a body that a decoder of wire refused.
 func bodyError(err error) error {
+	where, words := jsonError(err)
+	code, before := service.CodeInvalid, where+": "
 	var syntax *jsontext.SyntacticError
 	if errors.As(err, &syntax) {
-		return &service.Error{Code: service.CodeNotJSON, Text: "the body is not JSON: " + err.Error(),
-			Fields: []service.FieldError{{Location: location(syntax.JSONPointer), Message: err.Error()}}}
+		code, before = service.CodeNotJSON, "the body is not JSON: "
 	}
-	where := "body"
-	var semantic *json.SemanticError
-	if errors.As(err, &semantic) {
-		where = location(semantic.JSONPointer)
-	}
-	return &service.Error{Code: service.CodeInvalid, Text: err.Error(), Fields: []service.FieldError{{Location: where, Message: err.Error()}}}
-}
-
-// location writes a JSON pointer as the other errors' locations are.
-func location(p jsontext.Pointer) string {
-	var b strings.Builder
-	b.WriteString("body")
-	for token := range p.Tokens() {
-		b.WriteString("." + token)
-	}
-	return b.String()
+	return &service.Error{Code: code, Text: before + words, Fields: []service.FieldError{{Location: where, Message: words}}}
 }

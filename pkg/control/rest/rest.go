@@ -41,6 +41,7 @@ func New(s *service.Service, log *slog.Logger) *API {
 	a.registrationRoute()
 	a.recordRoutes()
 	a.tokenRoutes()
+	describe(a.huma.OpenAPI())
 	a.documentRoutes()
 	a.otherRoutes()
 	a.handler = a.guard(a.mux)

@@ -45,7 +45,7 @@ func add[In, Out any](a *API, r route, do func(context.Context, service.Caller, 
 		OperationID: r.id, Method: r.method, Path: r.path, Summary: r.summary, Description: r.more, Tags: []string{r.tag},
 		Security: security(r.may), Errors: r.statuses(), RequestBody: r.body, Metadata: map[string]any{metaMay: r.may},
 		// huma refuses a body of just the limit.
-		MaxBodyBytes: maxBody + 1, BodyReadTimeout: bodyTimeout,
+		MaxBodyBytes: maxBody + 1, BodyReadTimeout: bodyTimeout, SkipValidateBody: r.body != nil,
 		Middlewares: huma.Middlewares{a.admit(r)},
 	}
 	switch {

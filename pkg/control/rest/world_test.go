@@ -147,7 +147,7 @@ func newWorld(t testing.TB, use ...func(*world, *service.Config)) *world {
 		Clock: w.clock.now, Rand: rand.Reader, Log: log,
 	})
 	c := service.Config{Store: s, Rigs: w.rigs, Needs: w.needs, Views: w.views, Events: events.NewReader(nil, w.views), Bus: w.bus,
-		Join: service.Join{ControlURL: "https://control:8443", BusURL: "tls://control:4222", Authority: "PEM", Fingerprint: "F"},
+		Join:  service.Join{ControlURL: "https://control:8443", BusURL: "tls://control:4222", Authority: "PEM", Fingerprint: "F"},
 		Build: "test", Now: w.clock.now, Rand: rand.Reader, Log: log}
 	for _, u := range use {
 		u(w, &c)

@@ -34,6 +34,7 @@ const (
 const (
 	CodeInternal        Code = "internal"
 	CodeInvalid         Code = "invalid"
+	CodeMalformed       Code = "malformed"
 	CodeNotJSON         Code = "not_json"
 	CodeBodyTooLarge    Code = "body_too_large"
 	CodeBodySlow        Code = "body_too_slow"
@@ -68,7 +69,7 @@ const (
 
 // kinds is the catalogue: every code and its kind.
 var kinds = map[Code]Kind{
-	CodeInternal: KindInternal, CodeInvalid: KindInvalid, CodeNotJSON: KindMalformed, CodeBodyTooLarge: KindTooLarge,
+	CodeInternal: KindInternal, CodeInvalid: KindInvalid, CodeMalformed: KindMalformed, CodeNotJSON: KindMalformed, CodeBodyTooLarge: KindTooLarge,
 	CodeBodySlow: KindSlow, CodeContentType: KindMediaType, CodeNotSignedIn: KindNotSignedIn, CodeBadToken: KindNotSignedIn,
 	CodeTooManyFailures: KindTooMany, CodeTooManyCalls: KindTooMany, CodeBusy: KindUnavailable, CodeNotAllowed: KindNotAllowed,
 	CodeNoRoute: KindNotFound, CodeMethod: KindMethod, CodeNoRig: KindNotFound, CodeRigExists: KindConflict,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"thermite/pkg/control/rigs"
@@ -230,8 +231,11 @@ func rigError(rig string, err error) error {
 		return &Error{Code: CodeNotWaiting, Text: "no report key with that fingerprint waits: see the rig's keys", Cause: err}
 	case errors.Is(err, rigs.ErrBadName):
 		return invalid("body.name", err)
-	case errors.Is(err, rigs.ErrBadKey), errors.Is(err, rigs.ErrBadFigures):
-		return invalid("body", err)
+	case errors.Is(err, rigs.ErrBadKey):
+		field, _, _ := strings.Cut(err.Error(), ":")
+		return invalid("body."+field, err)
+	case errors.Is(err, rigs.ErrBadFigures):
+		return invalid("body.figures", err)
 	case errors.Is(err, rigs.ErrOvertaken):
 		return &Error{Code: CodeOvertaken, Text: "another registration of this rig came at the same time: call again", Cause: err}
 	case errors.Is(err, rigs.ErrBusAway):
