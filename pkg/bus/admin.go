@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -20,8 +22,8 @@ type Admin struct {
 	nc *nats.Conn
 
 	mu sync.Mutex
-	// keys are the rigs' keys as the last KeepOnly had them.
-	keys map[string]string
+	// rigs are the rigs that the last KeepOnly had.
+	rigs map[string]bool
 }
 
 // NewAdmin asks over a connection of the system user.
@@ -65,8 +67,43 @@ func (a *Admin) ask(ctx context.Context, what string, request, data any) error {
 }
 
 // Reload has the server read its users and its certificate again. It returns
-// once it has.
-func (a *Admin) Reload(ctx context.Context) error { return a.ask(ctx, "RELOAD", nil, nil) }
+// once it has, twice: the pinned server gives an account that is new nothing
+// of what it imports until the reload after the one that brought it.
+func (a *Admin) Reload(ctx context.Context) error {
+	if err := a.reload(ctx); err != nil {
+		return err
+	}
+	return a.reload(ctx)
+}
+
+func (a *Admin) reload(ctx context.Context) error { return a.ask(ctx, "RELOAD", nil, nil) }
+
+// Apply has the server take the users file, which holds u, and then keeps
+// only those users' connections. It is Reload and KeepOnly, with the second
+// reload only when a rig is new.
+func (a *Admin) Apply(ctx context.Context, u Users) (thrown int, err error) {
+	if err := a.reload(ctx); err != nil {
+		return 0, err
+	}
+	if a.anyNew(u) {
+		if err := a.reload(ctx); err != nil {
+			return 0, err
+		}
+	}
+	return a.KeepOnly(ctx, u)
+}
+
+// anyNew says that u has a rig that the last KeepOnly did not have.
+func (a *Admin) anyNew(u Users) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, r := range u.Rigs {
+		if !a.rigs[r.Rig] {
+			return true
+		}
+	}
+	return false
+}
 
 // roomMargin is what CheckRoom leaves free for what others store meanwhile:
 // two pages of the rigs', or an eighth of a small store.
@@ -91,20 +128,31 @@ func (a *Admin) CheckRoom(ctx context.Context, msgs []*nats.Msg) error {
 	return nil
 }
 
-// connsPage is how many connections one answer holds.
-const connsPage = 1000
+// connsPage is how many connections one answer holds, and connsOverlap how
+// many of them the next holds again: one that goes meanwhile moves those after
+// it.
+const (
+	connsPage    = 1000
+	connsOverlap = 100
+)
 
-// clients gives every client that is connected.
-func (a *Admin) clients(ctx context.Context) ([]*server.ConnInfo, error) {
+// connections gives every client and leaf node that is connected.
+func (a *Admin) connections(ctx context.Context) ([]*server.ConnInfo, error) {
 	var all []*server.ConnInfo
-	for {
+	seen := make(map[uint64]bool)
+	for offset := 0; ; offset += connsPage - connsOverlap {
 		var page server.Connz
-		opts := server.ConnzOptions{Username: true, Sort: server.ByCid, Offset: len(all), Limit: connsPage}
+		opts := server.ConnzOptions{Username: true, Sort: server.ByCid, Offset: offset, Limit: connsPage}
 		if err := a.ask(ctx, "CONNZ", opts, &page); err != nil {
 			return nil, err
 		}
-		all = append(all, page.Conns...)
-		if len(page.Conns) == 0 || len(all) >= page.Total {
+		for _, c := range page.Conns {
+			if !seen[c.Cid] {
+				seen[c.Cid] = true
+				all = append(all, c)
+			}
+		}
+		if offset+len(page.Conns) >= page.Total || len(page.Conns) == 0 {
 			return all, nil
 		}
 	}
@@ -119,20 +167,19 @@ func (a *Admin) leafs(ctx context.Context) ([]*server.LeafInfo, error) {
 	return z.Leafs, nil
 }
 
-// kick ends a connection.
+// kick ends a connection. One that is gone by now is ended.
 func (a *Admin) kick(ctx context.Context, cid uint64) error {
-	return a.ask(ctx, "KICK", server.KickClientReq{CID: cid}, nil)
+	err := a.ask(ctx, "KICK", server.KickClientReq{CID: cid}, nil)
+	var refused *RefusedError
+	if errors.As(err, &refused) && strings.HasPrefix(refused.Reason, "no such client") {
+		return nil
+	}
+	return err
 }
 
 // KeepOnly ends every connection that is not one of users, and says how many
 // it ended. A reload does so for clients, but does not look at leaf nodes.
-//
-// The server does not tell a leaf node's key, only its account. So a leaf
-// node also goes when its rig's key is not the one of the last KeepOnly, or
-// there was none: one with the right key is back at once.
 func (a *Admin) KeepOnly(ctx context.Context, u Users) (thrown int, err error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	doomed, err := a.doomed(ctx, u)
 	if err != nil {
 		return 0, fmt.Errorf("looking for connections to end: %w", err)
@@ -148,26 +195,26 @@ func (a *Admin) KeepOnly(ctx context.Context, u Users) (thrown int, err error) {
 	if len(errs) > 0 {
 		return thrown, fmt.Errorf("ending %d connections: %w", len(doomed), errors.Join(errs...))
 	}
-	a.keys = make(map[string]string)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.rigs = make(map[string]bool)
 	for _, r := range u.Rigs {
-		a.keys[r.Rig] = r.Key
+		a.rigs[r.Rig] = true
 	}
 	return thrown, nil
 }
 
-// doomed gives the connections that must go.
+// doomed gives the connections that must go: those whose key is not their
+// account's, and leaf nodes that the server dialed, which show no key, of an
+// account that is no rig's.
 func (a *Admin) doomed(ctx context.Context, u Users) ([]uint64, error) {
-	known := make(map[string]string)
-	for key, account := range map[string]string{u.Control: AccountControl, u.Backup: AccountControl, u.System: AccountSystem} {
-		known[key] = account
-	}
-	delete(known, "")
-	keys := make(map[string]string)
+	known := map[string]string{u.Control: AccountControl, u.Backup: AccountControl, u.System: AccountSystem}
+	rigs := make(map[string]bool)
 	for _, r := range u.Rigs {
 		known[r.Key] = r.Rig
-		keys[r.Rig] = r.Key
+		rigs[r.Rig] = true
 	}
-	clients, err := a.clients(ctx)
+	conns, err := a.connections(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -176,13 +223,18 @@ func (a *Admin) doomed(ctx context.Context, u Users) ([]uint64, error) {
 		return nil, err
 	}
 	var out []uint64
-	for _, c := range clients {
+	for _, c := range conns {
+		// One that has not signed in yet is nobody's: the server ends it by
+		// itself if it does not.
+		if c.AuthorizedUser == "" {
+			continue
+		}
 		if account, ok := known[c.AuthorizedUser]; !ok || account != c.Account {
 			out = append(out, c.Cid)
 		}
 	}
 	for _, l := range leafs {
-		if key, ok := keys[l.Account]; !ok || key != a.keys[l.Account] {
+		if !rigs[l.Account] && !slices.Contains(out, l.ID) {
 			out = append(out, l.ID)
 		}
 	}

@@ -73,6 +73,8 @@ func publishBatch(ctx context.Context, js jetstream.JetStream, msgs []*nats.Msg,
 	if err := checkBatch(msgs); err != nil {
 		return 0, err
 	}
+	ctx, stop := untilGone(ctx, js.Conn())
+	defer stop()
 	if !js.Conn().IsConnected() {
 		return 0, ErrAway
 	}
@@ -83,20 +85,36 @@ func publishBatch(ctx context.Context, js jetstream.JetStream, msgs []*nats.Msg,
 		m.Header.Del(jetstream.ExpectedLastSeqHeader)
 	}
 	msgs[0].Header.Set(jetstream.ExpectedLastSeqHeader, strconv.FormatUint(expectLast, 10))
-	ack, err := jetstreamext.PublishMsgBatch(ctx, js, msgs, firstAck(ctx, js))
+	ack, err := jetstreamext.PublishMsgBatch(ctx, js, msgs, firstAck(ctx))
 	if err != nil {
 		return 0, batchError(err, expectLast)
 	}
 	return ack.Sequence, nil
 }
 
-// firstAck has the batch wait for the server's answer to its first message,
-// which says at once that no batch can be begun and why, for as long as ctx
-// lets it.
-func firstAck(ctx context.Context, js jetstream.JetStream) jetstreamext.BatchFlowControl {
-	timeout := js.Options().DefaultTimeout
+// untilGone ends ctx when the connection goes: no answer comes then any more.
+func untilGone(ctx context.Context, nc *nats.Conn) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	gone := nc.StatusChanged(nats.RECONNECTING, nats.CLOSED)
+	go func() {
+		if _, went := <-gone; went {
+			cancel()
+		}
+	}()
+	return ctx, func() {
+		nc.RemoveStatusListener(gone)
+		cancel()
+	}
+}
+
+// firstAckTimeout is how long a batch waits for the server's answer to its
+// first message, which says at once that no batch can be begun and why.
+const firstAckTimeout = 5 * time.Second
+
+func firstAck(ctx context.Context) jetstreamext.BatchFlowControl {
+	timeout := firstAckTimeout
 	if end, ok := ctx.Deadline(); ok {
-		timeout = max(time.Until(end), time.Millisecond)
+		timeout = max(min(timeout, time.Until(end)), time.Millisecond)
 	}
 	return jetstreamext.BatchFlowControl{AckFirst: true, AckTimeout: timeout}
 }

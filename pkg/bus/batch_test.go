@@ -171,7 +171,7 @@ func TestPublishBatchAnswerLost(t *testing.T) {
 		_, err := bus.PublishBatch(within(t, bustest.Wait), js, msgs, 0)
 		return err
 	}
-	until(t, "the connection is back", func() bool { return js.Conn().IsConnected() })
+	until(t, "the connection is back", func() bool { return js.Conn().Stats().Reconnects > 0 && js.Conn().IsConnected() })
 	err = again()
 	for errors.Is(err, bus.ErrAway) || errors.Is(err, bus.ErrNoAnswer) {
 		err = again()

@@ -124,7 +124,8 @@ func (d Dial) options(ctx context.Context) []nats.Option {
 		}),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err == nil {
-				err = errors.New("the connection was closed")
+				state(false, nats.ErrConnectionClosed)
+				return
 			}
 			d.Log.Warn("the bus is away", "url", d.URL, "err", err)
 			state(false, err)
@@ -135,6 +136,11 @@ func (d Dial) options(ctx context.Context) []nats.Option {
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) {
 			d.Log.Warn("an error on the bus", "url", d.URL, "err", err)
+			// A key refused as the connection comes again is told here only.
+			if errors.Is(err, nats.ErrAuthorization) {
+				state(false, err)
+				return
+			}
 			if d.OnError != nil {
 				d.OnError(sub, err)
 			}

@@ -72,10 +72,13 @@ func (s *Server) LeafURL() string {
 func (s *Server) ID() string { return s.ns.ID() }
 
 // Reload reads the files again: users, certificate and key. Connections that
-// may stay do stay; when a file is broken the server keeps what it has.
+// may stay do stay; when a file is broken the server keeps what it has. It
+// reads them twice, as Admin.Reload does and for its reason.
 func (s *Server) Reload() error {
-	if err := s.ns.Reload(); err != nil {
-		return fmt.Errorf("reloading the bus: %w", err)
+	for range 2 {
+		if err := s.ns.Reload(); err != nil {
+			return fmt.Errorf("reloading the bus: %w", err)
+		}
 	}
 	return nil
 }

@@ -8,7 +8,8 @@ import (
 	"sync"
 )
 
-// serverLog puts what nats-server logs into ours.
+// serverLog puts what nats-server logs into ours. Its notices are for who
+// looks closely, and its errors are mostly of a client that did wrong.
 type serverLog struct {
 	log *slog.Logger
 
@@ -28,13 +29,13 @@ func (l *serverLog) say(level slog.Level, format string, v []any) {
 }
 
 // Noticef implements server.Logger.
-func (l *serverLog) Noticef(format string, v ...any) { l.say(slog.LevelInfo, format, v) }
+func (l *serverLog) Noticef(format string, v ...any) { l.say(slog.LevelDebug, format, v) }
 
 // Warnf implements server.Logger.
 func (l *serverLog) Warnf(format string, v ...any) { l.say(slog.LevelWarn, format, v) }
 
 // Errorf implements server.Logger.
-func (l *serverLog) Errorf(format string, v ...any) { l.say(slog.LevelError, format, v) }
+func (l *serverLog) Errorf(format string, v ...any) { l.say(slog.LevelWarn, format, v) }
 
 // Fatalf implements server.Logger. nats-server means its logger to end the
 // process; here it ends the start.

@@ -50,8 +50,7 @@ type ConsumerState struct {
 
 // RigConnection is a rig's connection to the server.
 type RigConnection struct {
-	// Since is when it came; zero for a leaf node's, of which the server
-	// does not tell.
+	// Since is when it came.
 	Since time.Time
 	// Leaf says that it is a leaf node's.
 	Leaf bool
@@ -68,20 +67,22 @@ func (a *Admin) Server(ctx context.Context) (ServerState, error) {
 	if err := a.ask(ctx, "JSZ", opts, &j); err != nil {
 		return ServerState{}, err
 	}
-	clients, err := a.clients(ctx)
+	conns, err := a.connections(ctx)
 	if err != nil {
 		return ServerState{}, err
 	}
-	leafs, err := a.leafs(ctx)
-	if err != nil {
-		return ServerState{}, err
+	leafs := 0
+	for _, c := range conns {
+		if isLeaf(c) {
+			leafs++
+		}
 	}
 	return ServerState{
 		ID: v.ID, Name: v.Name, Version: v.Version, Started: v.Start, MemBytes: v.Mem,
-		Clients: len(clients), Leafs: len(leafs), SlowConsumers: v.SlowConsumers,
+		Clients: len(conns) - leafs, Leafs: leafs, SlowConsumers: v.SlowConsumers,
 		InMsgs: v.InMsgs, OutMsgs: v.OutMsgs, InBytes: v.InBytes, OutBytes: v.OutBytes,
 		StoreUsed: j.Store, StoreMax: uint64(max(0, j.Config.MaxStore)),
-		Streams: streamStates(j.AccountDetails), Rigs: rigConnections(clients, leafs),
+		Streams: streamStates(j.AccountDetails), Rigs: rigConnections(conns),
 	}, nil
 }
 
@@ -104,18 +105,18 @@ func streamStates(accounts []*server.AccountDetail) []StreamState {
 	return out
 }
 
-func rigConnections(clients []*server.ConnInfo, leafs []*server.LeafInfo) map[string]RigConnection {
+// isLeaf says that the connection is a leaf node's.
+func isLeaf(c *server.ConnInfo) bool { return c.Kind == "Leafnode" }
+
+func rigConnections(conns []*server.ConnInfo) map[string]RigConnection {
 	out := make(map[string]RigConnection)
-	for _, l := range leafs {
-		out[l.Account] = RigConnection{Leaf: true}
-	}
-	for _, c := range clients {
+	for _, c := range conns {
 		if c.Account == AccountControl || c.Account == AccountSystem || c.Account == "" {
 			continue
 		}
 		// The oldest says since when the rig is there.
-		if old, ok := out[c.Account]; !ok || old.Leaf || c.Start.Before(old.Since) {
-			out[c.Account] = RigConnection{Since: c.Start}
+		if old, ok := out[c.Account]; !ok || c.Start.Before(old.Since) {
+			out[c.Account] = RigConnection{Since: c.Start, Leaf: isLeaf(c)}
 		}
 	}
 	return out
@@ -123,13 +124,9 @@ func rigConnections(clients []*server.ConnInfo, leafs []*server.LeafInfo) map[st
 
 // Rigs gives the rigs that have a connection now, by name.
 func (a *Admin) Rigs(ctx context.Context) (map[string]RigConnection, error) {
-	clients, err := a.clients(ctx)
+	conns, err := a.connections(ctx)
 	if err != nil {
 		return nil, err
 	}
-	leafs, err := a.leafs(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return rigConnections(clients, leafs), nil
+	return rigConnections(conns), nil
 }

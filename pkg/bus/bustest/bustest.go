@@ -59,7 +59,7 @@ type Bus struct {
 // Start starts a bus and returns once it takes connections.
 func Start(t testing.TB, o Options) *Bus {
 	t.Helper()
-	b := &Bus{StateDir: t.TempDir(), Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler), t: t, keys: make(map[string]*bus.UserKey)}
+	b := &Bus{StateDir: t.TempDir(), Dir: t.TempDir(), Log: TestLog(t), t: t, keys: make(map[string]*bus.UserKey)}
 	now := o.Now
 	if now == nil {
 		now = time.Now
@@ -148,13 +148,15 @@ func (b *Bus) Key(name string) *bus.UserKey {
 	if k := b.keys[name]; k != nil {
 		return k
 	}
-	k, _, err := bus.OpenUserKey(filepath.Join(b.StateDir, "bus-"+name+".seed"))
+	k, _, err := bus.OpenUserKey(b.seedFile(name))
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	b.keys[name] = k
 	return k
 }
+
+func (b *Bus) seedFile(name string) string { return filepath.Join(b.StateDir, "bus-"+name+".seed") }
 
 // RigKey gives the key of a rig, made at its first use.
 func (b *Bus) RigKey(rig string) *bus.UserKey {

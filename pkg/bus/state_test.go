@@ -1,0 +1,92 @@
+package bus_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"thermite/pkg/bus"
+	"thermite/pkg/bus/bustest"
+	"thermite/pkg/wire"
+)
+
+// The server's figures are what is there: streams, consumers, the store, and
+// the rigs that are connected, by either way.
+func TestServerState(t *testing.T) {
+	b := bustest.Start(t, bustest.Options{Rigs: []string{"alpha", "beta", "gamma"}, Leaf: true, MaxStore: 1 << 30})
+	js, admin := b.JS(), bus.NewAdmin(b.System())
+	ctx := within(t, bustest.Wait)
+	if _, err := bus.PublishBatch(ctx, js, eventMsgs(10, 100, 1), 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.CreateOrUpdateConsumer(ctx, wire.StreamReports, bus.ReportsConsumerConfig()); err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	alpha := b.Rig("alpha")
+	request(t, alpha, wire.ReportSubject("alpha"))
+	request(t, alpha, wire.ReportSubject("alpha"))
+	b.Leaf("beta").AwaitJoined()
+
+	var state bus.ServerState
+	until(t, "both rigs are there", func() bool {
+		var err error
+		if state, err = admin.Server(ctx); err != nil {
+			t.Fatal(err)
+		}
+		return len(state.Rigs) == 2
+	})
+	if state.ID != b.Server().ID() || state.Name != "thermite" || state.Version == "" || state.StoreMax != 1<<30 || state.StoreUsed == 0 ||
+		state.MemBytes == 0 || state.Leafs != 1 || state.Clients < 3 || state.InMsgs == 0 {
+		t.Errorf("got %+v", state)
+	}
+	for rig, leaf := range map[string]bool{"alpha": false, "beta": true} {
+		got := state.Rigs[rig]
+		if got.Leaf != leaf || got.Since.Before(start.Add(-time.Minute)) || got.Since.After(time.Now().Add(time.Minute)) {
+			t.Errorf("%s: %+v", rig, got)
+		}
+	}
+	events := bus.StreamState{Name: "EVENTS", Messages: 10, First: 1, Last: 10, Bytes: state.Streams[0].Bytes}
+	reports := bus.StreamState{
+		Name: "REPORTS", Messages: 2, First: 1, Last: 2, Bytes: state.Streams[1].Bytes,
+		Consumers: []bus.ConsumerState{{Name: "control-reports", Pending: 2}},
+	}
+	if diff := cmp.Diff([]bus.StreamState{events, reports}, state.Streams); diff != "" {
+		t.Error(diff)
+	}
+	rigs, err := admin.Rigs(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(state.Rigs, rigs); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Every connection is looked at, however many there are.
+func TestManyConnections(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it opens 1,100 connections")
+	}
+	b := bustest.Start(t, bustest.Options{Rigs: []string{"alpha"}})
+	u := b.Users()
+	const rigs = 1100
+	for i := range rigs {
+		u.Rigs = append(u.Rigs, bus.RigUser{Rig: fmt.Sprintf("r%d", i), Key: b.RigKey(fmt.Sprintf("r%d", i)).Public()})
+	}
+	b.SetUsers(u)
+	for i := range rigs {
+		b.Rig(fmt.Sprintf("r%d", i))
+	}
+	admin := bus.NewAdmin(b.System())
+	connected, err := admin.Rigs(within(t, bustest.Wait))
+	if err != nil || len(connected) != rigs {
+		t.Errorf("it sees %d of %d rigs, %v", len(connected), rigs, err)
+	}
+	thrown, err := admin.KeepOnly(within(t, bustest.Wait), without(b.Users(), "r1050"))
+	if err != nil || thrown != 1 {
+		t.Errorf("it ended %d connections, %v", thrown, err)
+	}
+}
