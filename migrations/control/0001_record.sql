@@ -1,25 +1,29 @@
 -- +goose Up
 
 -- The last event of each rig's ledger that the apply applied: the held
--- cursor, with the ledger's chain there. The floor is the last event that a
--- retention policy removed on purpose.
+-- cursor, with the ledger's chain there. Without a chain, control does not
+-- know it: the stream lacks events before the cursor. The floor is the last
+-- event that a retention policy removed on purpose.
 CREATE TABLE held (
     rig     TEXT    NOT NULL,
     ledger  TEXT    NOT NULL,
     cursor  INTEGER NOT NULL,
-    chain   BLOB    NOT NULL,
+    chain   BLOB,
     floor   INTEGER NOT NULL DEFAULT 0,
-    -- the place of the ledger's first event: the rig's current ledger is the one with the highest
-    opened  INTEGER NOT NULL,
+    -- counts the rig's ledgers: the one with the highest is the current one
+    number  INTEGER NOT NULL,
     PRIMARY KEY (rig, ledger)
 ) STRICT, WITHOUT ROWID;
 
--- The place in EVENTS that the store applied through. One row.
+-- The place in EVENTS that the store applied through, and the last message
+-- that was read on the way: its place and its id there. One row.
 CREATE TABLE place (
-    one INTEGER PRIMARY KEY CHECK (one = 1),
-    seq INTEGER NOT NULL
+    one     INTEGER PRIMARY KEY CHECK (one = 1),
+    seq     INTEGER NOT NULL,
+    read    INTEGER NOT NULL,
+    message TEXT    NOT NULL
 ) STRICT;
-INSERT INTO place (one, seq) VALUES (1, 0);
+INSERT INTO place (one, seq, read, message) VALUES (1, 0, 0, '');
 
 -- The run registry: which rig holds which run.
 CREATE TABLE runs (
@@ -33,7 +37,8 @@ CREATE TABLE runs (
     number     INTEGER NOT NULL,
     PRIMARY KEY (run, rig)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX runs_by_rig ON runs (rig, number);
+CREATE INDEX runs_by_number ON runs (number);
+CREATE INDEX runs_by_campaign ON runs (campaign);
 
 -- Campaigns of control's own.
 CREATE TABLE campaigns (

@@ -1,0 +1,162 @@
+// Package asks answers what the rigs' supervisors ask on the bus and need an
+// answer to at once. No stream keeps an ask or its answer.
+//
+// Control knows the rig from the ask's subject, which only that rig's user
+// may publish on, and answers at that rig's own inbox or at the reply that
+// the server made for its account, and nowhere else. A refusal is an answer
+// in words. Every answer is signed.
+package asks
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"thermite/pkg/control/rigs"
+	"thermite/pkg/wire"
+)
+
+// Rigs are control's rigs.
+type Rigs interface {
+	ReportKeys(ctx context.Context, rig string) (rigs.KeyState, error)
+	KeepFigures(ctx context.Context, rig string, f wire.Figures, at time.Time) error
+}
+
+// Config is what Asks need.
+type Config struct {
+	NC   *nats.Conn
+	Rigs Rigs
+	// Place gives where control is in the rig's events.
+	Place func(ctx context.Context, rig string) (wire.Place, error)
+	// Build says why control does not work with a supervisor's build; nil: it
+	// works with every one.
+	Build  func(build string) error
+	Signer *wire.Signer
+	Clock  func() time.Time
+	Log    *slog.Logger
+}
+
+// Asks answer the rigs.
+type Asks struct{ Config }
+
+// New makes Asks. They answer nothing before Run.
+func New(c Config) *Asks {
+	if c.Build == nil {
+		c.Build = func(string) error { return nil }
+	}
+	return &Asks{c}
+}
+
+const (
+	// workers is how many asks are answered at once, and waiting how many
+	// wait for that; more are lost, and their rigs ask again.
+	workers = 8
+	waiting = 1000
+)
+
+// replyAcross begins the replies that the server makes for an ask that comes
+// by a service import: it leads back to the asking account alone.
+const replyAcross = "_R_."
+
+// Run answers until ctx ends.
+func (a *Asks) Run(ctx context.Context) error {
+	asks := make(chan *nats.Msg, waiting)
+	sub, err := a.NC.ChanSubscribe(wire.AskSubject("*", "figures"), asks)
+	if err != nil {
+		return fmt.Errorf("listening to the rigs' asks: %w", err)
+	}
+	defer func() { _ = sub.Unsubscribe() }() // the connection may be gone already
+	var group sync.WaitGroup
+	for range workers {
+		group.Go(func() {
+			for {
+				select {
+				case <-ctx.Done():
+					return
+				case msg := <-asks:
+					a.answer(ctx, msg)
+				}
+			}
+		})
+	}
+	group.Wait()
+	return nil
+}
+
+// answer answers one ask.
+func (a *Asks) answer(ctx context.Context, msg *nats.Msg) {
+	rig := rigOf(msg.Subject)
+	if !mayReply(rig, msg.Reply) {
+		a.Log.Warn("an ask not answered: its reply is not the rig's", "rig", rig, "reply", msg.Reply)
+		return
+	}
+	b, err := wire.EncodeFiguresAnswer(a.Signer, a.figures(ctx, rig, msg.Data))
+	if err == nil {
+		err = a.NC.Publish(msg.Reply, b)
+	}
+	if err != nil {
+		a.Log.Warn("an ask not answered", "rig", rig, "error", err)
+	}
+}
+
+// rigOf gives the rig that asks: thermite.rig.<rig>.ask.<kind>
+func rigOf(subject string) string {
+	tokens := strings.Split(subject, ".")
+	if len(tokens) != 5 {
+		return ""
+	}
+	return tokens[2]
+}
+
+// mayReply says whether control answers the rig there.
+func mayReply(rig, reply string) bool {
+	return strings.HasPrefix(reply, wire.RigInbox(rig)+".") || strings.HasPrefix(reply, replyAcross)
+}
+
+// figures keeps the rig's figures and gives control's place.
+func (a *Asks) figures(ctx context.Context, rig string, data []byte) wire.FiguresAnswer {
+	answer := wire.FiguresAnswer{Rig: rig}
+	ask, err := wire.DecodeFiguresAsk(data)
+	if err != nil {
+		answer.Refused = err.Error()
+		return answer
+	}
+	answer.Nonce = ask.Nonce
+	refused, err := a.take(ctx, rig, ask.Figures, &answer)
+	if err != nil {
+		a.Log.Error("a rig's figures not answered", "rig", rig, "error", err)
+		refused = "control could not answer: its log says why"
+	}
+	if refused != "" {
+		answer.Refused, answer.Kept, answer.Place = refused, false, wire.Place{}
+	}
+	return answer
+}
+
+func (a *Asks) take(ctx context.Context, rig string, f wire.Figures, answer *wire.FiguresAnswer) (refused string, err error) {
+	keys, err := a.Rigs.ReportKeys(ctx, rig)
+	switch {
+	case err != nil:
+		return "", err
+	case !keys.Known:
+		return fmt.Sprintf("control knows no rig %s", rig), nil
+	case keys.Retired:
+		return fmt.Sprintf("rig %s is retired", rig), nil
+	}
+	if answer.Place, err = a.Place(ctx, rig); err != nil {
+		return "", err
+	}
+	if a.Build(f.Build) != nil {
+		return "", nil
+	}
+	if err := a.Rigs.KeepFigures(ctx, rig, f, a.Clock()); err != nil {
+		return "", err
+	}
+	answer.Kept = true
+	return "", nil
+}
