@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"crypto/rand"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -22,7 +23,7 @@ func (c *Client) Bus(ctx context.Context) (service.BusState, error) {
 
 // AddRig makes a rig and gives its token, which control shows this once.
 func (c *Client) AddRig(ctx context.Context, name string) (service.RigToken, error) {
-	return post[service.RigToken](ctx, c, service.NewRig{Name: name}, "rigs")
+	return create[service.RigToken](ctx, c, service.NewRig{Name: name}, "rigs")
 }
 
 // Rigs gives every rig, by name.
@@ -135,7 +136,7 @@ func (c *Client) Tokens(ctx context.Context) (service.TokenList, error) {
 
 // AddToken makes a token, which control shows this once.
 func (c *Client) AddToken(ctx context.Context, role, name string) (service.MadeToken, error) {
-	return post[service.MadeToken](ctx, c, service.NewToken{Role: role, Name: name}, "tokens")
+	return create[service.MadeToken](ctx, c, service.NewToken{Role: role, Name: name}, "tokens")
 }
 
 // RevokeToken ends a token.
@@ -152,6 +153,13 @@ func get[T any](ctx context.Context, c *Client, q url.Values, path ...string) (T
 func post[T any](ctx context.Context, c *Client, body any, path ...string) (T, error) {
 	var out T
 	err := c.do(ctx, call{method: http.MethodPost, path: path, body: body}, &out)
+	return out, err
+}
+
+// create makes something once, even if an answer is lost.
+func create[T any](ctx context.Context, c *Client, body any, path ...string) (T, error) {
+	var out T
+	err := c.do(ctx, call{method: http.MethodPost, path: path, body: body, key: rand.Text()}, &out)
 	return out, err
 }
 

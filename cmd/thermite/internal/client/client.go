@@ -74,10 +74,36 @@ type call struct {
 	query  url.Values
 	body   any
 	wait   time.Duration
+	// key, if any, is the idempotency key: the call made again is one call.
+	key string
 }
 
-// do makes the call and reads the answer into out, which may be nil.
+// How often a call with a key is made again that got no answer, and after
+// what time.
+const (
+	tries     = 3
+	againWait = 300 * time.Millisecond
+)
+
+// do makes the call and reads the answer into out, which may be nil. A call
+// that has a key and gets no answer is made again: control may have done it.
 func (c *Client) do(ctx context.Context, call call, out any) error {
+	for try := 1; ; try++ {
+		err := c.once(ctx, call, out)
+		var lost *Error
+		if call.key == "" || try == tries || !errors.As(err, &lost) || lost.Status != 0 {
+			return err
+		}
+		select {
+		case <-time.After(againWait):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// once makes the call once.
+func (c *Client) once(ctx context.Context, call call, out any) error {
 	caller := ctx
 	ctx, cancel := context.WithTimeout(ctx, c.config.Timeout+call.wait)
 	defer cancel()
@@ -134,6 +160,9 @@ func (c *Client) request(ctx context.Context, call call) (*http.Request, error) 
 	}
 	if call.body != nil {
 		request.Header.Set("Content-Type", "application/json")
+	}
+	if call.key != "" {
+		request.Header.Set("Idempotency-Key", call.key)
 	}
 	request.Header.Set("Accept", "application/json, application/problem+json")
 	request.Header.Set("User-Agent", "thermite/"+c.config.Version)

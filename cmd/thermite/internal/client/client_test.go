@@ -204,3 +204,43 @@ func TestACancelledCallIsTheCallersDoing(t *testing.T) {
 		t.Errorf("error is %v", err)
 	}
 }
+
+// Promise: a rig is made once and its token shown, even when control's answer
+// was lost on the way.
+func TestALostAnswerMakesNothingTwice(t *testing.T) {
+	made := map[string]int{}
+	calls := 0
+	c := control(t, func(w http.ResponseWriter, r *http.Request) {
+		calls++
+		made[r.Header.Get("Idempotency-Key")]++
+		if calls < 3 {
+			panic(http.ErrAbortHandler) // done, but the answer is lost
+		}
+		say(201, jsonKind, `{"name":"lathe","token":"t"}`)(w, r)
+	})
+	rig, err := c.AddRig(t.Context(), "lathe")
+	if err != nil || rig.Token != "t" || len(made) != 1 || made[""] != 0 {
+		t.Errorf("made %v, got %v, %v", made, rig, err)
+	}
+
+	calls = -100
+	_, err = c.AddRig(t.Context(), "lathe")
+	wantError(t, err, ExitUnreachable, "does not answer")
+	if tried := calls + 100; tried < tries || tried > 2*tries { // net/http itself may try a connection that was kept
+		t.Errorf("it tried %d times", tried)
+	}
+}
+
+// Promise: what may not be done twice without a key is not tried twice.
+func TestACallWithoutAKeyIsMadeOnce(t *testing.T) {
+	calls := 0
+	c := control(t, func(w http.ResponseWriter, r *http.Request) {
+		calls++
+		panic(http.ErrAbortHandler)
+	})
+	_, err := c.Retire(t.Context(), "lathe")
+	wantError(t, err, ExitUnreachable)
+	if calls != 1 {
+		t.Errorf("it was made %d times", calls)
+	}
+}
