@@ -82,6 +82,10 @@ func CheckFigures(f Figures) error {
 	case len(f.Relay.LastError) > maxFigureText:
 		return fmt.Errorf("figures.relay.last_error has %d bytes, at most %d", len(f.Relay.LastError), maxFigureText)
 	}
+	if err := first(count("figures.relay.cursor", f.Relay.Cursor), count("figures.relay.ledger_last", f.Relay.LedgerLast),
+		count("figures.relay.pages", f.Relay.Pages), count("figures.relay.refused", f.Relay.Refused)); err != nil {
+		return err
+	}
 	if f.Relay.Ledger != "" {
 		if err := CheckLedger(f.Relay.Ledger); err != nil {
 			return fmt.Errorf("figures.relay.ledger: %w", err)
@@ -98,6 +102,13 @@ func CheckFigures(f Figures) error {
 	return nil
 }
 
+func checkNonce(nonce string) error {
+	if nonce == "" || len(nonce) > maxNonce || strings.ContainsFunc(nonce, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return fmt.Errorf("nonce must be 1 to %d printable ASCII characters", maxNonce)
+	}
+	return nil
+}
+
 // EncodeFiguresAsk gives the ask as JSON.
 func EncodeFiguresAsk(a FiguresAsk) ([]byte, error) { return Canonical(a) }
 
@@ -110,8 +121,8 @@ func DecodeFiguresAsk(b []byte) (FiguresAsk, error) {
 	if err := DecodeStrict(b, &a); err != nil {
 		return FiguresAsk{}, fmt.Errorf("reading a figures ask: %w", err)
 	}
-	if a.Nonce == "" || len(a.Nonce) > maxNonce || strings.ContainsFunc(a.Nonce, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return FiguresAsk{}, fmt.Errorf("reading a figures ask: nonce must be 1 to %d printable ASCII characters", maxNonce)
+	if err := checkNonce(a.Nonce); err != nil {
+		return FiguresAsk{}, fmt.Errorf("reading a figures ask: %w", err)
 	}
 	if err := CheckFigures(a.Figures); err != nil {
 		return FiguresAsk{}, fmt.Errorf("reading a figures ask: %w", err)
@@ -137,6 +148,9 @@ func DecodeFiguresAnswer(control PublicKey, rig, nonce string, b []byte) (Figure
 	if a.Rig != rig || a.Nonce != nonce {
 		return FiguresAnswer{}, fmt.Errorf("reading the figures' answer: it answers rig %q and nonce %q, not %q and %q",
 			clip(a.Rig), clip(a.Nonce), rig, nonce)
+	}
+	if err := a.Place.check(); err != nil {
+		return FiguresAnswer{}, fmt.Errorf("reading the figures' answer: %w", err)
 	}
 	return a, nil
 }

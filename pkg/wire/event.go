@@ -1,9 +1,11 @@
 package wire
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -54,6 +56,13 @@ const (
 	KindRigCheck     = "rig_check"
 )
 
+// kinds are all of them.
+var kinds = []string{
+	KindLedgerOpened, KindRunCreated, KindRunSettings, KindRunPaused, KindRunResumed, KindRunEnded, KindQueue, KindTrialStarted,
+	KindTrialEnded, KindAgentPrompt, KindModelCall, KindAttempt, KindBuild, KindCheck, KindMeasure, KindVerdict, KindChampion,
+	KindDisqualified, KindAdvice, KindSource, KindDocument, KindRigCheck,
+}
+
 // QueueOps are the changes a queue event makes: its body's op.
 var QueueOps = []string{"added", "accepted", "moved", "edited", "dropped", "assigned", "finished", "returned"}
 
@@ -69,36 +78,67 @@ func EncodeEvent(e Event) ([]byte, error) {
 	if len(e.Body) == 0 {
 		e.Body = jsontext.Value("{}")
 	}
-	b, err := Canonical(e)
-	if err != nil {
-		return nil, fmt.Errorf("encoding event %d (%s): %w", e.ID, clip(e.Kind), err)
+	wrong := func(err error) error { return fmt.Errorf("encoding event %d (%s): %w", e.ID, clip(e.Kind), err) }
+	if quickValue(e.Body, 0, 0) != len(e.Body) {
+		e.Body = bytes.Clone(e.Body)
+		if err := e.Body.Canonicalize(); err != nil {
+			return nil, wrong(fmt.Errorf("its body: %w", err))
+		}
 	}
+	if err := e.Time.check(); err != nil {
+		return nil, wrong(err)
+	}
+	if !utf8.ValidString(e.Subject) {
+		return nil, wrong(errors.New("its subject is not UTF-8"))
+	}
+	b := appendEvent(make([]byte, 0, len(e.Body)+len(e.Subject)+eventRoom), e)
 	if err := checkEvent(e, len(b)); err != nil {
 		return nil, err
 	}
 	return b, nil
 }
 
+// eventRoom is about what an event takes beside its body and subject.
+const eventRoom = 200
+
 // DecodeEvent reads one event in canonical JSON. Its Body aliases b.
 func DecodeEvent(b []byte) (Event, error) {
-	var e Event
+	e, end, ok := quickEvent(b, 0)
+	if ok && end == len(b) {
+		return checkedEvent(e, end)
+	}
+	e = Event{}
 	if err := decodeCanonical(b, &e); err != nil {
 		return Event{}, fmt.Errorf("reading an event: %w", err)
 	}
 	if err := checkEvent(e, len(b)); err != nil {
 		return Event{}, err
 	}
+	// A field given as null or empty is a second form of an event without it.
+	if again := appendEvent(nil, e); !bytes.Equal(b, again) {
+		return Event{}, fmt.Errorf("reading event %d: %w: it differs from its canonical form at byte %d",
+			e.ID, ErrNotCanonical, firstDifference(b, again))
+	}
 	return e, nil
 }
 
 // ReadEvent reads an event from EVENTS. Control checked there, before it
-// published the event, that it is canonical, and this doesn't again.
+// published the event, that it is canonical, and this doesn't again. Its Body
+// aliases b.
 func ReadEvent(b []byte) (Event, error) {
-	var e Event
+	e, end, ok := quickEvent(b, 0)
+	if ok && end == len(b) {
+		return checkedEvent(e, end)
+	}
+	e = Event{}
 	if err := DecodeStrict(b, &e); err != nil {
 		return Event{}, fmt.Errorf("reading an event: %w", err)
 	}
-	if err := checkEvent(e, len(b)); err != nil {
+	return checkedEvent(e, len(b))
+}
+
+func checkedEvent(e Event, size int) (Event, error) {
+	if err := checkEvent(e, size); err != nil {
 		return Event{}, err
 	}
 	return e, nil

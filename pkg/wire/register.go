@@ -65,6 +65,9 @@ func EncodeRegistered(r Registered) ([]byte, error) { return Canonical(r) }
 // DecodeRegistered reads control's answer to the registration of rig.
 func DecodeRegistered(rig string, b []byte) (Registered, error) {
 	var r Registered
+	if len(b) > MaxBodyBytes {
+		return r, fmt.Errorf("reading the registration's answer: it has %d bytes, at most %d", len(b), MaxBodyBytes)
+	}
 	if err := DecodeStrict(b, &r); err != nil {
 		return Registered{}, fmt.Errorf("reading the registration's answer: %w", err)
 	}
@@ -73,6 +76,9 @@ func DecodeRegistered(rig string, b []byte) (Registered, error) {
 	}
 	if r.ControlKey.IsZero() {
 		return Registered{}, fmt.Errorf("reading the registration's answer: control_key is missing")
+	}
+	if err := r.Place.check(); err != nil {
+		return Registered{}, fmt.Errorf("reading the registration's answer: %w", err)
 	}
 	return r, nil
 }

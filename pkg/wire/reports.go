@@ -1,12 +1,8 @@
 package wire
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Page is a run of a ledger's events, signed by the harness: how a rig
@@ -41,60 +37,24 @@ func (p *Page) Last() uint64 { return p.After + uint64(len(p.Events)) }
 // ErrBadPage is wrapped by every error of DecodePage.
 var ErrBadPage = errors.New("bad page")
 
-// pageForm is a page on the wire. The fields are in canonical order and sig
-// comes last, so that the signed bytes are the page's own, up to sig.
-type pageForm struct {
-	After       uint64           `json:"after"`
-	Build       string           `json:"build"`
-	ChainAfter  Chain            `json:"chain_after"`
-	ChainBefore Chain            `json:"chain_before"`
-	Events      []jsontext.Value `json:"events"`
-	Key         PublicKey        `json:"key"`
-	Ledger      string           `json:"ledger"`
-	Rig         string           `json:"rig"`
-	Sig         Signature        `json:"sig"`
-}
-
-// sigTail is how many bytes `,"sig":"…"}` takes.
-const sigTail = len(`,"sig":"`) + 86 + len(`"}`)
-
-// signedBytes cuts the signature off a page's bytes.
-func signedBytes(page []byte) []byte {
-	cut := bytes.Clone(page[:len(page)-sigTail])
-	return append(cut, '}')
-}
-
 // EncodePage signs the events raw, in canonical JSON, that come after the
 // place (after, before) of the ledger. It trusts raw: the ledger checked each
 // event as it was appended.
 func EncodePage(s *Signer, rig, ledger, build string, after uint64, before Chain, raw [][]byte) ([]byte, error) {
-	f := pageForm{After: after, Build: build, ChainBefore: before, ChainAfter: before, Events: make([]jsontext.Value, len(raw)),
-		Key: s.public, Ledger: ledger, Rig: rig}
-	for i, b := range raw {
-		f.Events[i] = b
+	f := pageFrame{After: after, Build: build, ChainBefore: before, ChainAfter: before, Key: s.public, Ledger: ledger, Rig: rig}
+	for _, b := range raw {
 		f.ChainAfter = f.ChainAfter.Next(b)
 	}
-	b, err := encodePageForm(&f)
-	if err != nil {
-		return nil, fmt.Errorf("encoding the page of ledger %s after event %d: %w", ledger, after, err)
+	if err := f.check(len(raw)); err != nil {
+		return nil, fmt.Errorf("encoding the page of ledger %s after event %d: %w", clip(ledger), after, err)
 	}
-	f.Sig = s.sign(DomainPage, signedBytes(b))
-	b, err = encodePageForm(&f)
-	if err != nil {
-		return nil, fmt.Errorf("encoding the page of ledger %s after event %d: %w", ledger, after, err)
-	}
-	return b, nil
-}
-
-// encodePageForm writes the form with its events' bytes as they are.
-func encodePageForm(f *pageForm) ([]byte, error) {
-	return json.Marshal(f, jsontext.PreserveRawStrings(true), jsontext.CanonicalizeRawInts(false))
+	return f.seal(s, raw), nil
 }
 
 // DecodePage reads a page and checks all of it that can be checked without
 // knowing the rig: its form, each event, their order, the chain across them,
 // and the signature by the key the page names. Whether that key, rig and
-// place are right is the caller's to check.
+// place are right is the caller's to check. The page's parts alias b.
 func DecodePage(b []byte) (*Page, error) {
 	p, err := decodePage(b)
 	if err != nil {
@@ -107,62 +67,68 @@ func decodePage(b []byte) (*Page, error) {
 	if len(b) > MaxBusMessage {
 		return nil, fmt.Errorf("it has %d bytes, at most %d", len(b), MaxBusMessage)
 	}
-	var f pageForm
-	if err := DecodeStrict(b, &f); err != nil {
+	f, sig, list, ok := quickFrame(b)
+	if !ok {
+		return readPage(b)
+	}
+	if err := f.verify(b, sig); err != nil {
 		return nil, err
 	}
-	if err := checkPageForm(&f, b); err != nil {
-		return nil, err
-	}
-	// The signature is checked before the events are read: what nobody
-	// signed costs no more than this.
-	if err := verify(DomainPage, f.Key, signedBytes(b), f.Sig); err != nil {
-		return nil, err
-	}
-	p := &Page{Rig: f.Rig, Ledger: f.Ledger, After: f.After, ChainBefore: f.ChainBefore, ChainAfter: f.ChainAfter,
-		Build: f.Build, Key: f.Key, Events: make([]Event, len(f.Events)), Raw: make([][]byte, len(f.Events))}
+	p := f.page()
 	chain := f.ChainBefore
-	for i, raw := range f.Events {
-		e, err := DecodeEvent(raw)
-		if err != nil {
-			return nil, fmt.Errorf("entry %d of its events: %w", i, err)
+	for i := 0; i < len(list); {
+		e, end, ok := quickEvent(list, i)
+		if !ok || end < len(list) && list[end] != ',' || end+1 == len(list) || len(p.Events) == MaxPageEvents {
+			return readPage(b)
 		}
-		if want := f.After + uint64(i) + 1; e.ID != want {
-			return nil, fmt.Errorf("entry %d of its events has id %d where %d is next", i, e.ID, want)
+		raw := list[i:end:end]
+		if err := p.take(e, raw, checkEvent(e, len(raw))); err != nil {
+			return nil, err
 		}
 		chain = chain.Next(raw)
-		p.Events[i], p.Raw[i] = e, raw
+		i = end + 1
 	}
-	if chain != f.ChainAfter {
-		return nil, fmt.Errorf("its chain_after is %s, where its events lead to %s", f.ChainAfter, chain)
-	}
-	return p, nil
+	return p, p.checkChain(chain)
 }
 
-// checkPageForm checks what is around the events.
-func checkPageForm(f *pageForm, b []byte) error {
-	again, err := encodePageForm(f)
+// readPage is decodePage by the general reader, which takes any page and
+// knows what is wrong with one.
+func readPage(b []byte) (*Page, error) {
+	f, err := readPageForm(b)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if !bytes.Equal(b, again) {
-		return fmt.Errorf("%w: it differs from its canonical form at byte %d", ErrNotCanonical, firstDifference(b, again))
+	if err := f.frame().verify(b, f.Sig); err != nil {
+		return nil, err
 	}
-	if err := CheckName("rig", f.Rig); err != nil {
-		return err
+	p := f.frame().page()
+	chain := f.ChainBefore
+	for _, raw := range f.Events {
+		e, err := DecodeEvent(raw)
+		if err := p.take(e, raw, err); err != nil {
+			return nil, err
+		}
+		chain = chain.Next(raw)
 	}
-	if err := CheckLedger(f.Ledger); err != nil {
-		return fmt.Errorf("%w: %w", ErrNotForBus, err)
+	return p, p.checkChain(chain)
+}
+
+// take adds the next event, if reading it gave no error and its id follows.
+func (p *Page) take(e Event, raw []byte, err error) error {
+	if err != nil {
+		return fmt.Errorf("entry %d of its events: %w", len(p.Events), err)
 	}
-	switch {
-	case len(f.Events) > MaxPageEvents:
-		return fmt.Errorf("it has %d events, at most %d", len(f.Events), MaxPageEvents)
-	case f.After > MaxInteger-MaxPageEvents:
-		return fmt.Errorf("after is %d, too large", f.After)
-	case len(f.Build) > maxBuild:
-		return fmt.Errorf("build has %d bytes, at most %d", len(f.Build), maxBuild)
-	case f.After == 0 && f.ChainBefore != ChainStart(f.Ledger):
-		return fmt.Errorf("its chain_before is not the start of ledger %s", f.Ledger)
+	if want := p.Last() + 1; e.ID != want {
+		return fmt.Errorf("entry %d of its events has id %d where %d is next", len(p.Events), e.ID, want)
+	}
+	p.Events, p.Raw = append(p.Events, e), append(p.Raw, raw)
+	return nil
+}
+
+// checkChain says whether the events lead to where the page says.
+func (p *Page) checkChain(chain Chain) error {
+	if chain != p.ChainAfter {
+		return fmt.Errorf("its chain_after is %s, where its events lead to %s", p.ChainAfter, chain)
 	}
 	return nil
 }

@@ -97,13 +97,22 @@ func NewSigner(seed []byte) (*Signer, error) {
 func (s *Signer) Public() PublicKey { return s.public }
 
 func (s *Signer) sign(d Domain, canonical []byte) Signature {
-	var sig Signature
-	copy(sig[:], ed25519.Sign(s.private, append(d.prefix(), canonical...)))
+	return s.signMessage(append(d.prefix(), canonical...))
+}
+
+// signMessage signs a message that begins with its domain's prefix.
+func (s *Signer) signMessage(message []byte) (sig Signature) {
+	copy(sig[:], ed25519.Sign(s.private, message))
 	return sig
 }
 
 func verify(d Domain, key PublicKey, canonical []byte, sig Signature) error {
-	if !ed25519.Verify(key[:], append(d.prefix(), canonical...), sig[:]) {
+	return verifyMessage(d, key, append(d.prefix(), canonical...), sig)
+}
+
+// verifyMessage checks the signature of a message that begins with d's prefix.
+func verifyMessage(d Domain, key PublicKey, message []byte, sig Signature) error {
+	if !ed25519.Verify(key[:], message, sig[:]) {
 		return fmt.Errorf("%s by key %s: %w", d, key.Fingerprint(), ErrBadSignature)
 	}
 	return nil

@@ -27,16 +27,24 @@ func (t Time) String() string { return t.t.Format(timeLayout) }
 
 // MarshalText implements encoding.TextMarshaler.
 func (t Time) MarshalText() ([]byte, error) {
-	if t.t.IsZero() || t.t.Year() < 1 || t.t.Year() > 9999 {
-		return nil, fmt.Errorf("time %v can't be written: its year must be 1 to 9999", t.t)
+	if err := t.check(); err != nil {
+		return nil, err
 	}
 	return t.t.AppendFormat(nil, timeLayout), nil
+}
+
+// check says whether t can be written.
+func (t Time) check() error {
+	if t.t.IsZero() || t.t.Year() < 1 || t.t.Year() > 9999 {
+		return fmt.Errorf("time %v can't be written: its year must be 1 to 9999", t.t)
+	}
+	return nil
 }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (t *Time) UnmarshalText(b []byte) error {
 	at, err := time.Parse(timeLayout, string(b))
-	if err != nil || at.Format(timeLayout) != string(b) || at.IsZero() {
+	if err != nil || at.Format(timeLayout) != string(b) || (Time{at}).check() != nil {
 		return fmt.Errorf("time %q: write it as %s", clip(string(b)), timeLayout)
 	}
 	t.t = at.UTC()

@@ -1,0 +1,45 @@
+package wire
+
+import (
+	"bytes"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Resign signs a page's bytes anew, whatever they hold.
+func Resign(s *Signer, page []byte) []byte { return ResignAs(DomainPage, s, page) }
+
+// ResignAs is Resign under another domain.
+func ResignAs(d Domain, s *Signer, page []byte) []byte {
+	b := bytes.Clone(page[:len(page)-sigTail])
+	sig, err := s.sign(d, append(bytes.Clone(b), '}')).MarshalText()
+	if err != nil {
+		panic(err)
+	}
+	b = append(append(b, `,"sig":"`...), sig...)
+	return append(b, `"}`...)
+}
+
+// QuickValue says whether the quick look takes b for canonical.
+func QuickValue(b []byte) bool { return quickValue(b, 0, 0) == len(b) }
+
+// ReadPage is DecodePage by the general reader alone.
+func ReadPage(b []byte) (*Page, error) { return readPage(b) }
+
+// ReadEventSlowly is DecodeEvent by the general reader alone.
+func ReadEventSlowly(b []byte) (Event, error) {
+	var e Event
+	if err := decodeCanonical(b, &e); err != nil {
+		return Event{}, err
+	}
+	if err := checkEvent(e, len(b)); err != nil {
+		return Event{}, err
+	}
+	if !bytes.Equal(b, appendEvent(nil, e)) {
+		return Event{}, ErrNotCanonical
+	}
+	return e, nil
+}
+
+// RawValue is JSON as it is.
+type RawValue = jsontext.Value
