@@ -96,3 +96,35 @@ func constantsOf(t *testing.T, file string) map[string]constant.Value {
 	}
 	return values
 }
+
+// later are the limits of channels that are not built yet.
+var later = map[string]string{
+	"ConsumersLook": "the rigs' consumers of commands and config",
+	"LeafPort":      "pods",
+}
+
+// Promise: a limit is kept: some code reads each constant.
+func TestEveryLimitIsKept(t *testing.T) {
+	used := map[string]bool{}
+	for _, p := range packages(t) {
+		for _, file := range p.GoFiles {
+			if p.path() == "pkg/wire" && file == "limits.go" {
+				continue
+			}
+			ast.Inspect(parseFile(t, p, file), func(n ast.Node) bool {
+				if id, ok := n.(*ast.Ident); ok {
+					used[id.Name] = true
+				}
+				return true
+			})
+		}
+	}
+	for name := range seed {
+		switch {
+		case !used[name] && later[name] == "":
+			t.Errorf("no code reads wire.%s", name)
+		case used[name] && later[name] != "":
+			t.Errorf("wire.%s is read now: take it off the list of later ones", name)
+		}
+	}
+}
