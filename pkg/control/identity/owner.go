@@ -16,6 +16,9 @@ import (
 	"thermite/pkg/control/store"
 )
 
+// FirstToken is the name of the token that control makes at its first start.
+const FirstToken = "first"
+
 // KeepOwnerToken makes the owner's first token: the file owner.token in dir,
 // which the owner may move away, and its hash in the store. made says that it
 // made one now.

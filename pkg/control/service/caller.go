@@ -3,6 +3,7 @@ package service
 import (
 	"strconv"
 
+	"thermite/pkg/control/identity"
 	"thermite/pkg/control/rigs"
 )
 
@@ -29,14 +30,13 @@ type Caller struct {
 	token int64
 }
 
-// actor is the caller in the audit log.
+// actor is the caller in the audit log: owner with the token that control
+// made at its first start, and with others their name too.
 func (c Caller) actor() string {
-	switch {
-	case c.Role == RoleOwner && (c.Name == "" || c.Name == "owner"):
-		return "owner"
-	default:
-		return string(c.Role) + ":" + c.Name
+	if c.Role == RoleOwner && (c.Name == "" || c.Name == identity.FirstToken) {
+		return string(RoleOwner)
 	}
+	return string(c.Role) + ":" + c.Name
 }
 
 // id tells callers apart, for what is counted by caller.

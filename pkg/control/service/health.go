@@ -2,6 +2,8 @@ package service
 
 import (
 	"context"
+	"sync"
+	"time"
 
 	"thermite/pkg/wire"
 )
@@ -34,11 +36,37 @@ func (s *Service) Bus(ctx context.Context, c Caller) (BusState, error) {
 	}
 	b := s.config.Bus
 	state := BusState{Link: b.Link(), Writer: b.Writer(), Apply: b.Apply(), Reports: b.Reports(), Users: b.Users()}
-	server, err := b.Server(ctx)
+	server, err := s.server.get(ctx, s.config)
 	if err != nil {
 		state.ServerError = err.Error()
 	} else {
 		state.Server = &server
 	}
 	return state, nil
+}
+
+// serverFresh is how old the server's figures may be. The server counts
+// every connection for each answer, so many readers share one.
+const serverFresh = time.Second
+
+// lastServer is the server's last answer.
+type lastServer struct {
+	mu   sync.Mutex
+	at   time.Time
+	last Server
+	err  error
+}
+
+// get gives the server's figures, asked for now if they are not fresh.
+func (l *lastServer) get(ctx context.Context, c Config) (Server, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if now := c.Now(); l.at.IsZero() || now.Sub(l.at) >= serverFresh || now.Before(l.at) {
+		last, err := c.Bus.Server(ctx)
+		if ctx.Err() != nil {
+			return Server{}, cancelled(ctx.Err())
+		}
+		l.at, l.last, l.err = now, last, err
+	}
+	return l.last, l.err
 }

@@ -66,6 +66,7 @@ type Service struct {
 	codes  *codes
 	again  *again
 	limits *limits
+	server lastServer
 }
 
 // New makes a Service.

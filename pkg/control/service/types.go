@@ -77,7 +77,7 @@ type AuditQuery struct {
 type AuditEntry struct {
 	ID      string         `json:"id" doc:"The entry's id" example:"311"`
 	At      wire.Time      `json:"at" doc:"When"`
-	Actor   string         `json:"actor" doc:"Who: owner, reader:<name>, control, rig:<name> or stranger" example:"owner"`
+	Actor   string         `json:"actor" doc:"Who: owner, owner:<name of another token>, reader:<name>, rig:<name>, control or stranger" example:"owner"`
 	Source  string         `json:"source" doc:"From where: an address, or the part of control" example:"127.0.0.1"`
 	Action  string         `json:"action" doc:"What was done or refused" example:"rig_made"`
 	Subject string         `json:"subject,omitzero" doc:"What it was done to, mostly a rig" example:"workshop"`
