@@ -18,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"thermite/pkg/bus"
@@ -175,16 +176,37 @@ func (c *Consumer) read(ctx context.Context) error {
 		return err
 	}
 	defer messages.Stop()
+	connected, stop := c.connected(ctx)
+	defer stop()
 	c.works()
 	for {
-		msg, err := messages.Next(jetstream.NextContext(ctx))
+		msg, err := messages.Next(jetstream.NextContext(connected))
 		if err != nil {
-			return err
+			return errors.Join(context.Cause(connected), err)
 		}
 		c.handle(ctx, msg)
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+	}
+}
+
+// connected gives a context that ends when the connection breaks. A page that
+// was lost on its way then is not waited for.
+func (c *Consumer) connected(ctx context.Context) (connected context.Context, stop func()) {
+	nc := c.JS.Conn()
+	connected, cancel := context.WithCancelCause(ctx)
+	broken := nc.StatusChanged(nats.DISCONNECTED, nats.RECONNECTING, nats.CLOSED)
+	go func() {
+		select {
+		case <-broken:
+			cancel(bus.ErrAway)
+		case <-connected.Done():
+		}
+	}()
+	return connected, func() {
+		cancel(nil)
+		nc.RemoveStatusListener(broken)
 	}
 }
 
