@@ -4,29 +4,26 @@ import (
 	"context"
 
 	"thermite/pkg/bus"
+	"thermite/pkg/control/apply"
+	"thermite/pkg/control/events"
+	"thermite/pkg/control/reports"
 	"thermite/pkg/control/service"
 	"thermite/pkg/control/users"
 	"thermite/pkg/wire"
 )
 
-// busState is how control and the bus are, for the service.
+// busState says how control and the bus are, for the service.
 type busState struct {
-	link  *link
-	admin *bus.Admin
-	users *users.Users
+	watch   *watch
+	admin   *bus.Admin
+	users   *users.Users
+	writer  *events.Writer
+	apply   *apply.Apply
+	reports *reports.Consumer
 }
 
 // Link says whether control holds a connection to the bus.
-func (b *busState) Link() service.Link {
-	connected, since, err, _ := b.link.state.get()
-	l := service.Link{State: service.LinkAway, Since: wire.At(since)}
-	if connected {
-		l.State = service.LinkConnected
-	} else if err != nil {
-		l.Error = err.Error()
-	}
-	return l
-}
+func (b *busState) Link() service.Link { return b.watch.get() }
 
 // Server asks the bus's server for its figures.
 func (b *busState) Server(ctx context.Context) (service.Server, error) {
@@ -57,13 +54,42 @@ func stream(s bus.StreamState) service.Stream {
 // Users says what the server has taken of its users.
 func (b *busState) Users() service.Users {
 	s := b.users.State()
-	u := service.Users{Rigs: s.Rigs, TakenAt: wire.At(s.TakenAt)}
+	u := service.Users{Rigs: s.Rigs, TakenAt: wire.At(s.TakenAt), ErrorFrom: wire.At(s.Since)}
 	if s.Failing != nil {
-		u.Error, u.ErrorFrom = s.Failing.Error(), wire.At(s.Since)
+		u.Error = s.Failing.Error()
 	}
 	return u
 }
 
-func (b *busState) Writer() service.Writer   { return service.Writer{} }
-func (b *busState) Apply() service.Apply     { return service.Apply{State: service.PartWorking} }
-func (b *busState) Reports() service.Reports { return service.Reports{State: service.PartWorking} }
+// Writer says how the writer of the events stream is.
+func (b *busState) Writer() service.Writer {
+	s := b.writer.State()
+	return service.Writer{Published: s.Events, Batches: s.Batches, Waiting: s.Waiting, Refused: s.Refused, LastRefused: s.LastRefused,
+		RefusedAt: wire.At(s.RefusedAt)}
+}
+
+// Apply says how the apply is.
+func (b *busState) Apply() service.Apply {
+	s := b.apply.State()
+	state, why := partState(s.Why, s.Stopped)
+	return service.Apply{State: state, Place: s.Place, Behind: s.Behind, Unread: s.Unread, Why: why, WhyWhen: wire.At(s.Since)}
+}
+
+// Reports says how the reading of the rigs' reports is.
+func (b *busState) Reports() service.Reports {
+	s := b.reports.State()
+	state, _ := partState(s.Why, false)
+	return service.Reports{State: state, Taken: s.Taken, Held: s.Held, Refused: s.Refused, ForNow: s.ForNow, Last: s.Last, LastAt: wire.At(s.LastAt)}
+}
+
+// partState is how a part is that waits, or stopped, because of why.
+func partState(why error, stopped bool) (state, words string) {
+	switch {
+	case why == nil:
+		return service.PartWorking, ""
+	case stopped:
+		return service.PartStopped, why.Error()
+	default:
+		return service.PartWaiting, why.Error()
+	}
+}

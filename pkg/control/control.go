@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"thermite/pkg/bus"
+	"thermite/pkg/control/apply"
 	"thermite/pkg/control/identity"
 	"thermite/pkg/control/needs"
 	"thermite/pkg/control/rigs"
@@ -44,6 +45,8 @@ type Control struct {
 	rigs      *rigs.Rigs
 	listener  net.Listener
 	tls       *tls.Config
+	// apply is there once the views are built.
+	apply *apply.Apply
 }
 
 // New makes control ready to run: its keys, its store, and the files that the

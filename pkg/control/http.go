@@ -17,7 +17,7 @@ const (
 	idleTimeout    = 2 * time.Minute
 	maxHeaderBytes = 64 << 10
 	// finishWait is how long calls that go on may take to end at a stop.
-	finishWait = 5 * time.Second
+	finishWait = 2 * time.Second
 )
 
 // httpPart serves handler on l until ctx ends. Calls that wait for something

@@ -12,20 +12,28 @@ import (
 
 	"thermite/pkg/bus"
 	"thermite/pkg/control/identity"
+	"thermite/pkg/control/service"
+	"thermite/pkg/wire"
 )
 
 // link is control's connections to the bus: its own, and its system user's.
 type link struct {
 	control, system *nats.Conn
-	state           *linkState
+	admin           *bus.Admin
+	watch           *watch
+	came            *came
 }
 
 // connect connects both. They come and go by themselves from then on.
 func connect(ctx context.Context, c Config, id *identity.Identity, authority *bus.Authority) (*link, error) {
-	l := &link{state: newLinkState(c.Now)}
+	l := &link{watch: newWatch(c.Now), came: newCame()}
 	dial := bus.Dial{URL: c.BusURL, Authority: authority.Pool(), Log: c.Log}
 	own := dial
-	own.Key, own.Name, own.Inbox, own.OnState = id.Control, "control", bus.ControlInbox, l.state.set
+	own.Key, own.Name, own.Inbox = id.Control, "control", bus.ControlInbox
+	own.OnState = func(connected bool, err error) {
+		l.watch.told(connected, err)
+		l.came.told(connected, err)
+	}
 	system := dial
 	system.Key, system.Name, system.Inbox = id.System, "control-system", bus.SystemInbox
 	// One connection's log says when the bus comes and goes.
@@ -38,6 +46,7 @@ func connect(ctx context.Context, c Config, id *identity.Identity, authority *bu
 		l.control.Close()
 		return nil, err
 	}
+	l.admin = bus.NewAdmin(l.system)
 	return l, nil
 }
 
@@ -55,58 +64,79 @@ func (l *link) close() error {
 	return nil
 }
 
-// linkState is how control's connection to the bus is.
-type linkState struct {
-	now func() time.Time
-
-	mu        sync.Mutex
-	connected bool
-	since     time.Time
-	err       error
-	// changed is closed and made again when the state changes.
-	changed chan struct{}
+// came is whether a connection came once, for who waits for it.
+type came struct {
+	once sync.Once
+	yes  chan struct{}
+	// why holds why the connection did not come at the last try.
+	why chan error
 }
 
-func newLinkState(now func() time.Time) *linkState {
-	return &linkState{now: now, since: now(), changed: make(chan struct{})}
-}
+func newCame() *came { return &came{yes: make(chan struct{}), why: make(chan error, 1)} }
 
-// set takes what the connection says.
-func (s *linkState) set(connected bool, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if connected != s.connected {
-		s.connected, s.since = connected, s.now()
+// told takes what the connection says of itself.
+func (c *came) told(connected bool, err error) {
+	if connected {
+		c.once.Do(func() { close(c.yes) })
+		return
 	}
-	s.err = err
-	close(s.changed)
-	s.changed = make(chan struct{})
+	select {
+	case c.why <- err:
+	default: // nobody took the last one yet, and one is enough
+	}
 }
 
-// get gives the state, and what is closed when it changes.
-func (s *linkState) get() (connected bool, since time.Time, err error, changed <-chan struct{}) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.connected, s.since, s.err, s.changed
-}
-
-// wait returns once control is connected. It tells tell why it is not, each
+// wait returns once the connection came. It tells tell why it did not, each
 // time the reason is another.
-func (s *linkState) wait(ctx context.Context, tell func(error)) error {
+func (c *came) wait(ctx context.Context, tell func(error)) error {
 	said := ""
 	for {
-		connected, _, err, changed := s.get()
-		if connected {
-			return nil
-		}
-		if err != nil && err.Error() != said {
-			said = err.Error()
-			tell(err)
-		}
 		select {
-		case <-changed:
+		case <-c.yes:
+			return nil
+		case err := <-c.why:
+			if err != nil && err.Error() != said {
+				said = err.Error()
+				tell(err)
+			}
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
+}
+
+// watch is how control's connection to the bus is.
+type watch struct {
+	now func() time.Time
+
+	mu   sync.Mutex
+	link service.Link
+}
+
+func newWatch(now func() time.Time) *watch {
+	return &watch{now: now, link: service.Link{State: service.LinkAway, Since: wire.At(now()), Error: "control has not reached the message bus yet"}}
+}
+
+// told takes what the connection says of itself.
+func (w *watch) told(connected bool, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	state, words := service.LinkConnected, ""
+	if !connected {
+		state, words = service.LinkAway, "the connection ended"
+		if err != nil {
+			words = err.Error()
+		}
+	}
+	if w.link.State != state {
+		w.link.State, w.link.Since = state, wire.At(w.now())
+	}
+	w.link.Error = words
+}
+
+// get says how it is.
+func (w *watch) get() service.Link {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.link
 }

@@ -10,8 +10,11 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"thermite/pkg/bus"
+	"thermite/pkg/control/apply"
+	"thermite/pkg/control/asks"
 	"thermite/pkg/control/events"
 	"thermite/pkg/control/metrics"
+	"thermite/pkg/control/reports"
 	"thermite/pkg/control/rest"
 	"thermite/pkg/control/service"
 	"thermite/pkg/wire"
@@ -29,36 +32,33 @@ func (c *Control) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("starting control: %w", err)
 	}
-	c.users.Use(bus.NewAdmin(link.system))
+	c.users.Use(link.admin)
 	parts := newParts(ctx, c.config.Log)
 	err = c.work(ctx, parts, link)
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		err = nil
+	}
 	c.tell("stopping")
-	return errors.Join(err, parts.stopAll(), link.close())
+	if err = errors.Join(err, parts.stopAll(), link.close()); err != nil {
+		c.config.Log.Error("control ends: " + err.Error())
+	}
+	return err
 }
 
-// work starts the parts and waits for the end.
+// work starts the parts, each once those before it are ready, and waits for
+// the end.
 func (c *Control) work(ctx context.Context, parts *parts, link *link) error {
 	parts.start("the bus's users", c.users.Run)
 	parts.start("the rigs' figures", c.rigs.Run)
 	js, err := c.openBus(ctx, link)
 	if err != nil {
-		return ended(ctx, err)
-	}
-	if err := c.retireViews(ctx); err != nil {
 		return err
 	}
-	reader := events.NewReader(js, c.views)
-	c.views.Use(reader)
-	s := service.New(service.Config{
-		Store: c.store, Rigs: c.rigs, Needs: c.needs, Views: c.views, Events: reader, Bus: &busState{link: link, admin: bus.NewAdmin(link.system), users: c.users},
-		Join:  service.Join{ControlURL: c.URL(), BusURL: c.config.busPublicURL(), Authority: string(c.authority.PEM()), Fingerprint: c.authority.Fingerprint()},
-		Build: c.config.Build, Now: c.config.Now, Rand: c.config.Rand, Log: c.config.Log,
-	})
-	parts.start("the service", s.Run)
-	mux := http.NewServeMux()
-	mux.Handle("/v1/", rest.New(s, c.config.Log))
-	mux.Handle(metrics.Path, metrics.New(s, c.config.Build, c.config.Log))
-	parts.start("the pages and the API", httpPart(c.listener, mux, c.tls, c.config.Log, c.ready))
+	state, err := c.startRecord(ctx, parts, link, js)
+	if err != nil {
+		return err
+	}
+	c.startSurfaces(parts, js, state)
 	select {
 	case <-ctx.Done():
 		return nil
@@ -67,10 +67,45 @@ func (c *Control) work(ctx context.Context, parts *parts, link *link) error {
 	}
 }
 
+// startRecord builds the views, and starts what takes the rigs' events.
+func (c *Control) startRecord(ctx context.Context, parts *parts, link *link, js jetstream.JetStream) (*busState, error) {
+	c.tell("building the views from the events stream")
+	if err := c.retireViews(ctx); err != nil {
+		return nil, err
+	}
+	c.apply = apply.New(apply.Config{Store: c.store, Source: events.NewStream(js), Runs: c.runs, Views: c.views, Clock: c.config.Now, Log: c.config.Log})
+	if err := c.apply.Start(ctx); err != nil {
+		return nil, err
+	}
+	writer := events.NewWriter(events.WriterConfig{JS: js, Room: link.admin, Apply: c.apply, Runs: c.runs, Clock: c.config.Now, Log: c.config.Log})
+	taking := reports.New(reports.Config{JS: js, Store: c.store, Rigs: c.rigs, Writer: writer, Ledgers: c.apply, Clock: c.config.Now, Log: c.config.Log})
+	answering := asks.New(asks.Config{NC: link.control, Rigs: c.rigs, Place: c.apply.Place, Signer: c.identity.Signer, Clock: c.config.Now, Log: c.config.Log})
+	parts.start("the apply", c.apply.Run)
+	parts.start("the rigs' reports", taking.Run)
+	parts.start("the rigs' asks", answering.Run)
+	return &busState{watch: link.watch, admin: link.admin, users: c.users, writer: writer, apply: c.apply, reports: taking}, nil
+}
+
+// startSurfaces starts what people and programs call.
+func (c *Control) startSurfaces(parts *parts, js jetstream.JetStream, state *busState) {
+	reader := events.NewReader(js, c.views)
+	c.views.Use(reader)
+	s := service.New(service.Config{
+		Store: c.store, Rigs: c.rigs, Needs: c.needs, Views: c.views, Events: reader, Bus: state,
+		Join:  service.Join{ControlURL: c.URL(), BusURL: c.config.busPublicURL(), Authority: string(c.authority.PEM()), Fingerprint: c.authority.Fingerprint()},
+		Build: c.config.Build, Now: c.config.Now, Rand: c.config.Rand, Log: c.config.Log,
+	})
+	parts.start("the service", s.Run)
+	mux := http.NewServeMux()
+	mux.Handle("/v1/", rest.New(s, c.config.Log))
+	mux.Handle(metrics.Path, metrics.New(s, c.config.Build, c.config.Log))
+	parts.start("the pages and the API", httpPart(c.listener, mux, c.tls, c.config.Log, c.ready))
+}
+
 // openBus waits for the bus, and makes its streams.
 func (c *Control) openBus(ctx context.Context, link *link) (jetstream.JetStream, error) {
 	c.tell("waiting for the bus's server at " + c.config.BusURL)
-	err := link.state.wait(ctx, func(err error) {
+	err := link.came.wait(ctx, func(err error) {
 		c.config.Log.Warn("control waits for the bus's server", "url", c.config.BusURL, "err", err)
 	})
 	if err != nil {
@@ -81,9 +116,9 @@ func (c *Control) openBus(ctx context.Context, link *link) (jetstream.JetStream,
 		return nil, fmt.Errorf("opening JetStream: %w", err)
 	}
 	for {
-		err := bus.EnsureStreams(ctx, js)
-		if err == nil {
-			return js, nil
+		err := c.ensureStreams(ctx, js)
+		if fatal := (*apply.StreamError)(nil); err == nil || errors.As(err, &fatal) {
+			return js, err
 		}
 		c.tell("making the bus's streams")
 		c.config.Log.Warn("the bus's streams are not there yet; trying again", "err", err)
@@ -93,6 +128,25 @@ func (c *Control) openBus(ctx context.Context, link *link) (jetstream.JetStream,
 		case <-time.After(streamsRetry):
 		}
 	}
+}
+
+// ensureStreams makes the streams. A store that applied some of EVENTS is not
+// given an empty one: that would be in the way of the one to restore.
+func (c *Control) ensureStreams(ctx context.Context, js jetstream.JetStream) error {
+	applied, err := c.store.Applied(ctx)
+	if err != nil {
+		return err
+	}
+	if applied.Place > 0 {
+		_, err := js.Stream(ctx, wire.StreamEvents)
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			return apply.Lost(applied.Place)
+		}
+		if err != nil {
+			return fmt.Errorf("looking for the events stream: %w", err)
+		}
+	}
+	return bus.EnsureStreams(ctx, js)
 }
 
 // retireViews has the views keep no fold of a retired rig.
@@ -109,28 +163,10 @@ func (c *Control) retireViews(ctx context.Context) error {
 	return nil
 }
 
-// place gives where control is in the rig's events.
+// place gives where control is in the rig's events. No rig registers before
+// the apply is there.
 func (c *Control) place(ctx context.Context, rig string) (wire.Place, error) {
-	all, err := c.store.AllHeld(ctx)
-	if err != nil {
-		return wire.Place{}, err
-	}
-	var place wire.Place
-	var newest uint64
-	for _, h := range all {
-		if h.Rig == rig && h.Number >= newest {
-			newest, place = h.Number, wire.Place{Ledger: h.Ledger, Cursor: h.At()}
-		}
-	}
-	return place, nil
-}
-
-// ended is err, but nothing when ctx's end is why.
-func ended(ctx context.Context, err error) error {
-	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		return nil
-	}
-	return err
+	return c.apply.Place(ctx, rig)
 }
 
 // tell tells the service manager what control is at.
