@@ -34,7 +34,8 @@ type Where interface {
 	// Last is the place of the last event that may be read.
 	Last() uint64
 	// Stretches gives where the rig's events are from place from to place
-	// through, until they have that many events; 0 is all.
+	// through, until they have that many events; 0 is all. It may give fewer,
+	// yet none only when there is none.
 	Stretches(rig string, from, through uint64, events int) []views.Stretch
 	// Runs gives the runs that the rig's events from place from to place
 	// through may name.
@@ -105,8 +106,8 @@ func (r *Reader) Events(ctx context.Context, rig string, q Query) (Page, error) 
 		full = len(page.Events) == q.Limit || size >= readBytes
 		return !full, nil
 	}
-	// A policy may have removed events, so a plan's scans may give fewer than
-	// it counted.
+	// One plan may not be enough: it covers only so much, and a policy may
+	// have removed events that it counted.
 	for after := q.After; !full && after < through; {
 		scans := r.plan(rig, after, q, through)
 		if len(scans) == 0 {
@@ -142,19 +143,26 @@ func (q *Query) wants(m Stored) (bool, error) {
 // Ledger gives do each event of the rig's ledger from place from to place
 // through, in order. It stops at do's error.
 func (r *Reader) Ledger(ctx context.Context, rig, ledger string, from, through uint64, do func(views.Message) error) error {
-	for _, s := range r.plan(rig, from-1, Query{}, through) {
-		err := r.scan(ctx, rig, s, math.MaxInt, func(m Stored) (more bool, err error) {
-			if m.Ledger != ledger {
-				return true, nil
-			}
-			e, err := wire.ReadEvent(m.Raw)
-			if err != nil {
-				return false, err
-			}
-			return true, do(views.Message{Seq: m.Seq, Rig: rig, Ledger: ledger, Report: m.Report, Event: e, Raw: m.Raw})
-		})
+	take := func(m Stored) (more bool, err error) {
+		if m.Ledger != ledger {
+			return true, nil
+		}
+		e, err := wire.ReadEvent(m.Raw)
 		if err != nil {
-			return fmt.Errorf("reading ledger %s of rig %s: %w", ledger, rig, err)
+			return false, err
+		}
+		return true, do(views.Message{Seq: m.Seq, Rig: rig, Ledger: ledger, Report: m.Report, Event: e, Raw: m.Raw})
+	}
+	for after := from - 1; after < through; {
+		scans := r.plan(rig, after, Query{}, through)
+		if len(scans) == 0 {
+			break
+		}
+		for _, s := range scans {
+			if err := r.scan(ctx, rig, s, math.MaxInt, take); err != nil {
+				return fmt.Errorf("reading ledger %s of rig %s: %w", ledger, rig, err)
+			}
+			after = s.Last
 		}
 	}
 	return nil

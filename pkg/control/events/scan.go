@@ -3,7 +3,6 @@ package events
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -35,7 +34,7 @@ func (r *Reader) scan(ctx context.Context, rig string, s scan, want int, do func
 	if err != nil {
 		return err
 	}
-	defer r.drop(ctx, consumer)
+	defer dropConsumer(ctx, r.js, consumer)
 	take := func(msg jetstream.Msg, seq uint64) (more bool, err error) {
 		for len(s.stretches) > 1 && s.stretches[0].Last < seq {
 			s.stretches = s.stretches[1:]
@@ -106,11 +105,4 @@ func (r *Reader) pending(ctx context.Context, consumer jetstream.Consumer) (uint
 		return 0, err
 	}
 	return info.NumPending, nil
-}
-
-// drop removes the read's consumer. One that is not removed goes by itself.
-func (r *Reader) drop(ctx context.Context, consumer jetstream.Consumer) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
-	defer cancel()
-	_ = r.js.DeleteConsumer(ctx, wire.StreamEvents, consumer.CachedInfo().Name)
 }

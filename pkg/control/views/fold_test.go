@@ -81,6 +81,9 @@ func TestFoldCountsEveryEvent(t *testing.T) {
 			if l.Mark != mark(m) || l.Kind != m.Event.Kind || l.Run != m.Event.Run {
 				t.Fatalf("recent event %d is %+v, want %+v", i, l, m.Event)
 			}
+			if want := Summary(m.Event); l.Summary != want {
+				t.Fatalf("recent event %d says %q, want %q", i, l.Summary, want)
+			}
 		}
 		for _, run := range r.Runs {
 			if run.Events != runs[run.Run] {

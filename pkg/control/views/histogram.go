@@ -42,11 +42,8 @@ func (h *histogram) add(at wire.Time) {
 		return
 	}
 	i := sort.Search(len(h.buckets), func(i int) bool { return h.buckets[i].number >= n })
-	switch {
-	case i < len(h.buckets) && h.buckets[i].number == n:
+	if i < len(h.buckets) && h.buckets[i].number == n {
 		h.buckets[i].count++
-		return
-	case i == 0 && len(h.buckets) == h.most:
 		return
 	}
 	h.buckets = slices.Insert(h.buckets, i, bucket{n, 1})

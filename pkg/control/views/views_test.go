@@ -167,6 +167,9 @@ func TestAnEventCountsOnce(t *testing.T) {
 	if r := rigView(t, v, "alpha"); r.Events != 3 || r.Last.ID != 3 || sum(r.Kinds) != 3 {
 		t.Errorf("the view has %d events up to %v", r.Events, r.Last)
 	}
+	if diff := cmp.Diff([]Stretch{{1, 4}}, v.Stretches("alpha", 1, 9, 0)); diff != "" {
+		t.Errorf("its events' stretches (-want +got):\n%s", diff)
+	}
 	if v.Last() != 4 || v.RigLast("alpha") != 4 {
 		t.Errorf("the views are at %d and %d, want 4", v.Last(), v.RigLast("alpha"))
 	}
@@ -311,6 +314,32 @@ func TestRetireAndRestore(t *testing.T) {
 		if err := v.Restore(t.Context(), rig); err != nil {
 			t.Errorf("bringing back %s, which is not away: %v", rig, err)
 		}
+	}
+}
+
+// Promise: what comes while a rig's fold is made ready is in it.
+func TestEventsWhileARigIsBroughtBack(t *testing.T) {
+	v, src := New(discard()), &memory{}
+	v.Use(src)
+	ledgers(v, src, 1)
+	v.Retire("alpha")
+	s := &script{rig: "alpha", ledger: "ledger00", seq: 3, id: 3}
+	more := plain(s, 2)
+	src.all = append(src.all, more...)
+	src.hold = make(chan struct{})
+	restored := make(chan error, 1)
+	go func() { restored <- v.Restore(t.Context(), "alpha") }()
+	waitFor(t, func() bool { return src.reads.Load() == 1 })
+	for _, m := range more {
+		v.Take(m)
+	}
+	close(src.hold)
+	if err := <-restored; err != nil {
+		t.Fatal(err)
+	}
+	v.Take(plain(s, 1)[0])
+	if r := rigView(t, v, "alpha"); r.Events != 6 || r.Last.ID != 6 {
+		t.Errorf("the view has %d events, up to %v", r.Events, r.Last)
 	}
 }
 

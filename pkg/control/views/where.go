@@ -39,8 +39,12 @@ func (v *Views) Runs(rig string, from, through uint64) []string {
 	return runs
 }
 
+// mostStretches is how many stretches are given at once.
+const mostStretches = 4096
+
 // Stretches gives where the rig's events are from place from to place
-// through, in order, until they have at least as many events; 0 is all.
+// through, in order, until they have at least as many events; 0 is all. It
+// gives no more than some thousands at once: more may follow the last.
 func (v *Views) Stretches(rig string, from, through uint64, events int) []Stretch {
 	x := v.known(rig)
 	if x == nil {
@@ -52,7 +56,7 @@ func (v *Views) Stretches(rig string, from, through uint64, events int) []Stretc
 	var list []Stretch
 	var have uint64
 	for _, s := range x.stretches[i:] {
-		if s.First > through || events > 0 && have >= uint64(events) {
+		if s.First > through || len(list) == mostStretches || events > 0 && have >= uint64(events) {
 			break
 		}
 		s = Stretch{max(s.First, from), min(s.Last, through)}
