@@ -38,7 +38,7 @@ type goPackage struct {
 func (p goPackage) path() string { return strings.TrimPrefix(p.ImportPath, module+"/") }
 
 var listPackages = sync.OnceValues(func() ([]goPackage, error) {
-	cmd := exec.Command("go", "list", "-json", "./...")
+	cmd := exec.Command("go", "list", "-e", "-json", "./...")
 	cmd.Dir = root
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
