@@ -4,6 +4,7 @@ package bustest
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -273,9 +274,30 @@ func (b *Bus) JS() jetstream.JetStream {
 	return js
 }
 
-// TestLog gives a log that goes to the test's output.
+// TestLog gives a log that goes to the test's output, and nowhere once the
+// test is over.
 func TestLog(t testing.TB) *slog.Logger {
-	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
+	w := &testWriter{w: t.Output()}
+	t.Cleanup(w.end)
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+type testWriter struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+// Write implements io.Writer.
+func (w *testWriter) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.w.Write(b)
+}
+
+func (w *testWriter) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.w = io.Discard
 }
 
 // LoseStore removes the bus's store, which must be stopped.

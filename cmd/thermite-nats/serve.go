@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/daemon"
+	"golang.org/x/sys/unix"
+
+	"thermite/pkg/bus"
+)
+
+// filesPoll is how often the start looks for the files that control writes.
+const filesPoll = 500 * time.Millisecond
+
+// serve runs the server until ctx ends, and has it reload at each signal of
+// hup.
+func serve(ctx context.Context, s bus.Settings, hup <-chan os.Signal, log *slog.Logger) error {
+	if err := awaitFiles(ctx, s.Dir, log); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	srv, err := bus.StartServer(ctx, s, log)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	log.Info("the bus's server is ready", "url", srv.URL(), "id", srv.ID())
+	notify(log, "STATUS=listening on "+srv.URL()+"\n"+daemon.SdNotifyReady)
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		srv.Wait()
+	}()
+	for {
+		select {
+		case <-ctx.Done():
+			notify(log, daemon.SdNotifyStopping)
+			srv.Shutdown()
+			<-stopped
+			log.Info("the bus's server has stopped")
+			return nil
+		case <-stopped:
+			return errors.New("the bus's server stopped by itself")
+		case <-hup:
+			reload(srv, log)
+		}
+	}
+}
+
+// reload has the server read its files again. A file that it can't take
+// changes nothing, and is no reason to stop.
+func reload(srv *bus.Server, log *slog.Logger) {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+		log.Warn("the monotonic clock can't be read", "err", err)
+	}
+	notify(log, fmt.Sprintf("%s\nMONOTONIC_USEC=%d", daemon.SdNotifyReloading, now.Nano()/1000))
+	status := "listening on " + srv.URL()
+	if err := srv.Reload(); err != nil {
+		log.Error("the bus's server keeps the users it had", "err", err)
+		status += "; the last reload failed"
+	} else {
+		log.Info("the bus's server has reloaded")
+	}
+	notify(log, "STATUS="+status+"\n"+daemon.SdNotifyReady)
+}
+
+// awaitFiles returns once control has written what the server needs.
+func awaitFiles(ctx context.Context, dir string, log *slog.Logger) error {
+	tick := time.NewTicker(filesPoll)
+	defer tick.Stop()
+	var said []string
+	for {
+		missing, err := missingFiles(dir)
+		if err != nil {
+			return fmt.Errorf("looking for control's files: %w", err)
+		}
+		if len(missing) == 0 {
+			return nil
+		}
+		if !slices.Equal(missing, said) {
+			said = missing
+			log.Info("waiting for control to write the bus's users and certificate", "dir", dir, "missing", strings.Join(missing, " "))
+			notify(log, "STATUS=waiting for control to write "+strings.Join(missing, ", ")+" in "+dir)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+func missingFiles(dir string) ([]string, error) {
+	var missing []string
+	for _, name := range []string{bus.UsersFile, bus.CertFile, bus.KeyFile} {
+		_, err := os.Stat(filepath.Join(dir, name))
+		if errors.Is(err, os.ErrNotExist) {
+			missing = append(missing, name)
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	return missing, nil
+}
+
+func notify(log *slog.Logger, state string) {
+	if _, err := daemon.SdNotify(false, state); err != nil {
+		log.Warn("systemd was not told", "state", state, "err", err)
+	}
+}
