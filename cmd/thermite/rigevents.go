@@ -117,7 +117,7 @@ func beforeLast(view service.RigView, n int) uint64 {
 	case len(recent) > 0:
 		return recent[len(recent)-1].Seq - 1
 	default:
-		return view.LastSeq
+		return 0 // there is none, or the view failed: then all are shown
 	}
 }
 
