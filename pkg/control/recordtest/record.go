@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jmoiron/sqlx"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -112,6 +113,12 @@ func (r *Record) Make(name string) {
 	if _, err := r.Rigs.Make(r.t.Context(), rigs.By{Actor: "owner", Source: "test"}, name); err != nil {
 		r.t.Fatal(err)
 	}
+}
+
+// Retire retires a rig; its user on the bus stays, as until the next look.
+func (r *Record) Retire(name string) error {
+	r.t.Helper()
+	return r.Store.Write(r.t.Context(), func(tx *sqlx.Tx) error { return r.Store.SetRetired(r.t.Context(), tx, name, r.Now()) })
 }
 
 // Now is the clock of the parts.
