@@ -1,0 +1,92 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"thermite/pkg/wire"
+)
+
+// Promise: each method checks who calls, whatever surface it is called from.
+func TestEveryMethodChecksItsCaller(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	calls := []struct {
+		name string
+		may  May
+		call func(Caller) error
+	}{
+		{"Health", MayAnyone, func(c Caller) error { _, err := w.Health(ctx, c); return err }},
+		{"Bus", MayRead, func(c Caller) error { _, err := w.Bus(ctx, c); return err }},
+		{"Rigs", MayRead, func(c Caller) error { _, err := w.Rigs(ctx, c, PageQuery{}); return err }},
+		{"Rig", MayRead, func(c Caller) error { _, err := w.Rig(ctx, c, "a", RigQuery{}); return err }},
+		{"RigEvents", MayRead, func(c Caller) error { _, err := w.RigEvents(ctx, c, "a", EventsQuery{}); return err }},
+		{"RigHistory", MayRead, func(c Caller) error { _, err := w.RigHistory(ctx, c, "a", PageQuery{}); return err }},
+		{"Audit", MayRead, func(c Caller) error { _, err := w.Audit(ctx, c, AuditQuery{}); return err }},
+		{"Needs", MayRead, func(c Caller) error { _, err := w.Needs(ctx, c); return err }},
+		{"SeeNeed", MayChange, func(c Caller) error { return w.SeeNeed(ctx, c, "1") }},
+		{"Tokens", MayChange, func(c Caller) error { _, err := w.Tokens(ctx, c); return err }},
+		{"MakeToken", MayChange, func(c Caller) error { _, err := w.MakeToken(ctx, c, NewToken{}); return err }},
+		{"RevokeToken", MayChange, func(c Caller) error { return w.RevokeToken(ctx, c, "77") }},
+		{"MakeRig", MayChange, func(c Caller) error { _, err := w.MakeRig(ctx, c, NewRig{}); return err }},
+		{"NewRigToken", MayChange, func(c Caller) error { _, err := w.NewRigToken(ctx, c, "a"); return err }},
+		{"RetireRig", MayChange, func(c Caller) error { _, err := w.RetireRig(ctx, c, "a"); return err }},
+		{"RestoreRig", MayChange, func(c Caller) error { _, err := w.RestoreRig(ctx, c, "a"); return err }},
+		{"AcceptReportKey", MayChange, func(c Caller) error { _, err := w.AcceptReportKey(ctx, c, "a", "x"); return err }},
+		{"RegisterRig", MayRegister, func(c Caller) error { _, err := w.RegisterRig(ctx, c, "a", wire.Registration{}); return err }},
+	}
+	callers := []Caller{w.caller(w.owner), w.caller(w.reader), {Role: RoleRig, Name: "a"}, Stranger("x"), {}, {Role: "nobody"}}
+	for _, call := range calls {
+		for _, c := range callers {
+			code := codeOf(call.call(c))
+			refused := code == CodeNotAllowed || code == CodeNotSignedIn
+			if refused == call.may.Allowed(c.Role) {
+				t.Errorf("%s by %q gets %q", call.name, c.Role, code)
+			}
+			if stranger := c.Role == RoleStranger || c.Role == ""; refused && stranger != (code == CodeNotSignedIn) {
+				t.Errorf("%s by %q gets %q", call.name, c.Role, code)
+			}
+		}
+	}
+}
+
+// Promise: every code has a kind, and an error that nobody named is internal,
+// with its own words kept to the log.
+func TestErrors(t *testing.T) {
+	for code, kind := range kinds {
+		if kind == KindInternal && code != CodeInternal {
+			t.Errorf("%s is internal", code)
+		}
+	}
+	cause := errors.New("the disk's secret words")
+	e := ErrorOf(cause)
+	if e.Code != CodeInternal || e.Kind() != KindInternal || e.Text == cause.Error() || !errors.Is(e, cause) {
+		t.Errorf("it is shown as %v %q", e.Code, e.Text)
+	}
+	named := invalid("body.name", errors.New("no"))
+	if ErrorOf(named) != named {
+		t.Error("a named error is another")
+	}
+}
+
+// Promise: a failure of control's store is internal and tells no caller of
+// the store.
+func TestStoreFailureIsInternal(t *testing.T) {
+	w := newWorld(t)
+	owner := w.caller(w.owner)
+	if err := w.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, err := w.Rigs(context.WithoutCancel(t.Context()), owner, PageQuery{})
+	if e := ErrorOf(err); err == nil || e.Code != CodeInternal {
+		t.Errorf("it is %v", err)
+	}
+	h, err := w.Health(context.WithoutCancel(t.Context()), owner)
+	if err != nil || h.Status != HealthDegraded || h.Store.OK || h.Store.Error == "" {
+		t.Errorf("health is %+v, %v", h, err)
+	}
+	if h, _ := w.Health(context.WithoutCancel(t.Context()), Stranger("x")); h.Store.Error != "" || h.Build != "" {
+		t.Errorf("a stranger is told %+v", h)
+	}
+}
