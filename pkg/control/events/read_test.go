@@ -334,6 +334,17 @@ func TestReadPastWhatAPolicyRemoved(t *testing.T) {
 	}
 }
 
+// Promise: a ledger's reading gives that ledger's events alone, though pages
+// of the ledger before still came after its first.
+func TestLedgersThatInterleave(t *testing.T) {
+	s := open(t, bustest.Start(t, bustest.Options{}).JS(), 0)
+	for range 3 {
+		s.publish("alpha", "ledgeralpha", 3, run("one"))
+		s.publish("alpha", "ledgernext", 3, run("one"))
+	}
+	s.checkLedgers([]string{"alpha"})
+}
+
 // Promise: a page ends early when its events are large, so that a read never
 // holds more than so many bytes; and goes on from there.
 func TestPageOfLargeEventsEndsEarly(t *testing.T) {
