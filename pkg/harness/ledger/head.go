@@ -82,4 +82,12 @@ func (h *head) read() (State, error) {
 	return s, nil
 }
 
-func (h *head) close() error { return errors.Join(h.f.Sync(), h.f.Close()) }
+// close ends the use of the head. A second call does nothing.
+func (h *head) close() error {
+	if h.f == nil {
+		return nil
+	}
+	err := errors.Join(h.f.Sync(), h.f.Close())
+	h.f = nil
+	return err
+}

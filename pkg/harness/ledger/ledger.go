@@ -214,7 +214,7 @@ func (l *Ledger) noticeLocked(words string) {
 // CheckTook is how long the check of the whole store took at Open.
 func (l *Ledger) CheckTook() time.Duration { return l.check }
 
-// Close ends the use of the store.
+// Close ends the use of the store. A second call does nothing.
 func (l *Ledger) Close() error {
 	var errs []error
 	if l.db != nil {
