@@ -6,80 +6,64 @@ import "thermite/pkg/wire"
 // never changes, and shares memory with others of its fold, so nobody may
 // write to it.
 type Rig struct {
-	Rig string `json:"rig"`
-	// Ledger is the ledger shown; empty while control knows none of the rig.
-	Ledger string `json:"ledger"`
-	// Current says that it is the rig's current ledger, not an earlier one.
-	Current bool `json:"current"`
-	// Failed is set when the fold failed; only Ledger, Last and Events count
-	// on then.
-	Failed *Failure `json:"failed,omitzero"`
-	// Last is the last event; absent before the first.
-	Last *Mark `json:"last,omitzero"`
-	// Events is how many events there are.
-	Events uint64 `json:"events"`
-	// Unread is how many of them have a body that this control can't read.
-	Unread uint64 `json:"unread"`
-	// Kinds are the events by kind, in the kinds' order.
-	Kinds []Count `json:"kinds" nullable:"false"`
-	// Runs are the rig's runs, the newest first.
-	Runs []Run `json:"runs" nullable:"false"`
-	// Recent are the newest events, at most 200, the newest first.
-	Recent []Line `json:"recent" nullable:"false"`
-	// Minutes and Hours say how many events fell in each of the newest
-	// minutes and hours that had one, by the events' own times, oldest first.
-	Minutes []Bucket `json:"minutes" nullable:"false"`
-	Hours   []Bucket `json:"hours" nullable:"false"`
-	// Check is the rig's last check of itself.
-	Check *RigCheck `json:"check,omitzero"`
+	Rig     string    `json:"rig" doc:"The rig"`
+	Ledger  string    `json:"ledger" doc:"The ledger shown; empty while control knows none of the rig"`
+	Current bool      `json:"current" doc:"Whether it is the rig's current ledger, not an earlier one"`
+	Failed  *Failure  `json:"failed,omitzero" doc:"Set when control could not fold an event of the ledger: only ledger, last and events count then"`
+	Last    *Mark     `json:"last,omitzero" doc:"The last event; absent before the first"`
+	Events  uint64    `json:"events" doc:"How many events there are"`
+	Unread  uint64    `json:"unread" doc:"How many of them have a body that this control can't read"`
+	Kinds   []Count   `json:"kinds" nullable:"false" doc:"The events by kind, in the kinds' order"`
+	Runs    []Run     `json:"runs" nullable:"false" doc:"The rig's runs, the newest first"`
+	Recent  []Line    `json:"recent" nullable:"false" doc:"The newest events, at most 200, the newest first"`
+	Minutes []Bucket  `json:"minutes" nullable:"false" doc:"How many events fell in each of the newest minutes that had one, by the events' own times, oldest first"`
+	Hours   []Bucket  `json:"hours" nullable:"false" doc:"The same by hour"`
+	Check   *RigCheck `json:"check,omitzero" doc:"The rig's last check of itself"`
 }
 
 // Failure says on which event a rig's fold failed.
 type Failure struct {
 	Mark
-	Kind string `json:"kind"`
-	// Words say it for a person.
-	Words string `json:"words"`
+	Kind  string `json:"kind" doc:"The event's kind"`
+	Words string `json:"words" doc:"What failed, for a person"`
 }
 
 // Mark names an event: its place in the stream, its number in its ledger and
 // its time.
 type Mark struct {
-	Seq  uint64    `json:"seq"`
-	ID   uint64    `json:"id"`
-	Time wire.Time `json:"time"`
+	Seq  uint64    `json:"seq" doc:"The event's place in the EVENTS stream"`
+	ID   uint64    `json:"id" doc:"Its number in its ledger"`
+	Time wire.Time `json:"time" doc:"When the rig recorded it"`
 }
 
 // Count is how often a thing came.
 type Count struct {
-	Name  string `json:"name"`
-	Count uint64 `json:"count"`
+	Name  string `json:"name" doc:"What came"`
+	Count uint64 `json:"count" doc:"How often"`
 }
 
 // Bucket is how many events fell in the minute or hour from Start on.
 type Bucket struct {
-	Start wire.Time `json:"start"`
-	Count uint64    `json:"count"`
+	Start wire.Time `json:"start" doc:"The minute or hour"`
+	Count uint64    `json:"count" doc:"Events in it"`
 }
 
 // Line is an event in one line.
 type Line struct {
 	Mark
-	Kind    string `json:"kind"`
-	Actor   string `json:"actor"`
-	Run     string `json:"run,omitzero"`
-	Subject string `json:"subject,omitzero"`
-	// Summary says for a person what happened.
-	Summary string `json:"summary"`
-	// Unread says that this control can't read the event's body.
-	Unread bool `json:"unread,omitzero"`
+	Kind    string `json:"kind" doc:"What happened"`
+	Actor   string `json:"actor" doc:"Who did it"`
+	Run     string `json:"run,omitzero" doc:"The run it belongs to"`
+	Subject string `json:"subject,omitzero" doc:"What it is about, such as attempt:7"`
+	Summary string `json:"summary" doc:"What it says, in one line"`
+	Unread  bool   `json:"unread,omitzero" doc:"Whether this control can't read its body"`
 }
 
 // RigCheck is a rig's check of itself.
 type RigCheck struct {
 	Mark
-	OK    bool                `json:"ok"`
-	Items []wire.RigCheckItem `json:"items,omitzero"`
+	OK    bool                `json:"ok" doc:"Whether the rig can work"`
+	Items []wire.RigCheckItem `json:"items,omitzero" doc:"What it checked"`
 }
 
 // The states of a run.
@@ -93,82 +77,65 @@ const (
 
 // Run is a run on a rig.
 type Run struct {
-	Run   string `json:"run"`
-	State string `json:"state"`
-	// Why is why it is paused or ended; Outcome is how it ended.
-	Why        string       `json:"why,omitzero"`
-	Outcome    string       `json:"outcome,omitzero"`
-	Title      string       `json:"title"`
-	Campaign   string       `json:"campaign"`
-	Kit        string       `json:"kit"`
-	KitVersion string       `json:"kit_version,omitzero"`
-	Worker     string       `json:"worker,omitzero"`
-	LaneCount  uint64       `json:"lane_count"`
-	Metric     *wire.Metric `json:"metric,omitzero"`
-	Budget     *wire.Budget `json:"budget,omitzero"`
-	// Started, Ended, First and Last are events; Started and Ended are
-	// absent until they come.
-	Started *Mark  `json:"started,omitzero"`
-	Ended   *Mark  `json:"ended,omitzero"`
-	First   Mark   `json:"first"`
-	Last    Mark   `json:"last"`
-	Events  uint64 `json:"events"`
-	// Trials and Attempts are how many there were.
-	Trials   uint64 `json:"trials"`
-	Attempts uint64 `json:"attempts"`
-	// Verdicts are the verdicts by outcome, in the outcomes' order.
-	Verdicts []Count `json:"verdicts" nullable:"false"`
-	// Scores are every attempt's score in the judge's order, for a chart.
-	Scores []Score `json:"scores" nullable:"false"`
-	// Champion is the best judged change; absent before the first.
-	Champion *Champion `json:"champion,omitzero"`
-	// Champions are all that there were, oldest first: the best score's steps.
-	Champions []Champion `json:"champions" nullable:"false"`
-	// Lanes are the trials at work now, by lane.
-	Lanes []Lane `json:"lanes" nullable:"false"`
-	// Queue is the queue as it stands: what waits, in its order.
-	Queue []Experiment `json:"queue" nullable:"false"`
-	// Proposed wait to be accepted; Working are assigned to a lane.
-	Proposed []Experiment `json:"proposed" nullable:"false"`
-	Working  []Experiment `json:"working" nullable:"false"`
-	// Finished and Dropped count the experiments that left the queue.
-	Finished uint64 `json:"finished"`
-	Dropped  uint64 `json:"dropped"`
-	// Newest are the newest attempts, at most 100, the newest first.
-	Newest []Attempt `json:"newest" nullable:"false"`
+	Run        string       `json:"run" doc:"The run"`
+	State      string       `json:"state" doc:"running, paused or ended; seen: no event told yet that it was created"`
+	Why        string       `json:"why,omitzero" doc:"Why it is paused or ended"`
+	Outcome    string       `json:"outcome,omitzero" doc:"How it ended"`
+	Title      string       `json:"title" doc:"Its title"`
+	Campaign   string       `json:"campaign" doc:"The campaign that its own event names"`
+	Kit        string       `json:"kit" doc:"Its kit"`
+	KitVersion string       `json:"kit_version,omitzero" doc:"The kit's version"`
+	Worker     string       `json:"worker,omitzero" doc:"The program that works on its trials"`
+	LaneCount  uint64       `json:"lane_count" doc:"How many trials may work at once"`
+	Metric     *wire.Metric `json:"metric,omitzero" doc:"What a score is"`
+	Budget     *wire.Budget `json:"budget,omitzero" doc:"What it may use"`
+	Started    *Mark        `json:"started,omitzero" doc:"The event that created it"`
+	Ended      *Mark        `json:"ended,omitzero" doc:"The event that ended it"`
+	First      Mark         `json:"first" doc:"The first event that names it"`
+	Last       Mark         `json:"last" doc:"Its last event"`
+	Events     uint64       `json:"events" doc:"How many events it has"`
+	Trials     uint64       `json:"trials" doc:"How many trials there were"`
+	Attempts   uint64       `json:"attempts" doc:"How many attempts there were"`
+	Verdicts   []Count      `json:"verdicts" nullable:"false" doc:"The verdicts by outcome, in the outcomes' order"`
+	Scores     []Score      `json:"scores" nullable:"false" doc:"Every attempt's score, in the judge's order"`
+	Champion   *Champion    `json:"champion,omitzero" doc:"The best judged change; absent before the first"`
+	Champions  []Champion   `json:"champions" nullable:"false" doc:"All champions there were, oldest first: the steps of the best score"`
+	Lanes      []Lane       `json:"lanes" nullable:"false" doc:"The trials at work now, by lane"`
+	Queue      []Experiment `json:"queue" nullable:"false" doc:"The experiments that wait, in the queue's order"`
+	Proposed   []Experiment `json:"proposed" nullable:"false" doc:"Those that wait to be accepted"`
+	Working    []Experiment `json:"working" nullable:"false" doc:"Those that a lane works on"`
+	Finished   uint64       `json:"finished" doc:"How many experiments were finished"`
+	Dropped    uint64       `json:"dropped" doc:"How many were dropped"`
+	Newest     []Attempt    `json:"newest" nullable:"false" doc:"The newest attempts, at most 100, the newest first"`
 }
 
 // Score is an attempt's score, by its verdict.
 type Score struct {
 	Mark
-	Attempt uint64  `json:"attempt"`
-	Outcome string  `json:"outcome"`
-	Score   float64 `json:"score"`
-	// Disqualified attempts count no more.
-	Disqualified bool `json:"disqualified,omitzero"`
+	Attempt      uint64  `json:"attempt" doc:"The attempt"`
+	Outcome      string  `json:"outcome" doc:"Its verdict"`
+	Score        float64 `json:"score" doc:"Its score"`
+	Disqualified bool    `json:"disqualified,omitzero" doc:"Whether it counts no more"`
 }
 
 // Champion is a run's best judged change from its event on.
 type Champion struct {
 	Mark
-	// Attempt is 0 for the kit's base.
-	Attempt uint64   `json:"attempt"`
-	Score   *float64 `json:"score,omitzero"`
-	Patch   string   `json:"patch,omitzero"`
-	Why     string   `json:"why,omitzero"`
-	// Disqualified says that its attempt counts no more.
-	Disqualified bool `json:"disqualified,omitzero"`
+	Attempt      uint64   `json:"attempt" doc:"The attempt; 0 for the kit's base"`
+	Score        *float64 `json:"score,omitzero" doc:"Its score"`
+	Patch        string   `json:"patch,omitzero" doc:"The SHA-256 of its patch on the kit's base"`
+	Why          string   `json:"why,omitzero" doc:"Why"`
+	Disqualified bool     `json:"disqualified,omitzero" doc:"Whether its attempt counts no more"`
 }
 
 // Lane is a trial at work.
 type Lane struct {
-	Lane       uint64 `json:"lane"`
-	Trial      uint64 `json:"trial"`
-	Experiment uint64 `json:"experiment,omitzero"`
-	Worker     string `json:"worker"`
-	Started    Mark   `json:"started"`
-	// Attempts is how many it submitted.
-	Attempts uint64 `json:"attempts"`
+	Lane       uint64 `json:"lane" doc:"The lane"`
+	Trial      uint64 `json:"trial" doc:"The trial at work in it"`
+	Experiment uint64 `json:"experiment,omitzero" doc:"What it works on"`
+	Worker     string `json:"worker" doc:"The program"`
+	Started    Mark   `json:"started" doc:"The event that started it"`
+	Attempts   uint64 `json:"attempts" doc:"How many attempts it submitted"`
 }
 
 // The states of an experiment that is not out of the queue.
@@ -180,38 +147,33 @@ const (
 
 // Experiment is an idea in a run's queue.
 type Experiment struct {
-	Experiment uint64 `json:"experiment"`
-	Title      string `json:"title"`
-	State      string `json:"state"`
-	// Position, from 1, is where it waits; 0 when it doesn't.
-	Position uint64 `json:"position,omitzero"`
-	Lane     uint64 `json:"lane,omitzero"`
-	Trial    uint64 `json:"trial,omitzero"`
-	// By is who added it; Why is the last change's reason.
-	By    string `json:"by"`
-	Why   string `json:"why,omitzero"`
-	Added Mark   `json:"added"`
+	Experiment uint64 `json:"experiment" doc:"Its number in the run"`
+	Title      string `json:"title" doc:"The idea"`
+	State      string `json:"state" doc:"proposed, waiting or working"`
+	Position   uint64 `json:"position,omitzero" doc:"Where it waits, from 1; absent when it doesn't"`
+	Lane       uint64 `json:"lane,omitzero" doc:"The lane that works on it"`
+	Trial      uint64 `json:"trial,omitzero" doc:"The trial that does"`
+	By         string `json:"by" doc:"Who added it"`
+	Why        string `json:"why,omitzero" doc:"The reason of its last change"`
+	Added      Mark   `json:"added" doc:"The event that added it"`
 }
 
 // Attempt is a candidate with how far its judging came.
 type Attempt struct {
 	Mark
-	Attempt    uint64 `json:"attempt"`
-	Trial      uint64 `json:"trial"`
-	Lane       uint64 `json:"lane,omitzero"`
-	Experiment uint64 `json:"experiment,omitzero"`
-	Title      string `json:"title,omitzero"`
-	Patch      string `json:"patch,omitzero"`
-	Files      uint64 `json:"files,omitzero"`
-	Added      uint64 `json:"added,omitzero"`
-	Removed    uint64 `json:"removed,omitzero"`
-	// Step is the last step of its judging: build, check or measure; empty
-	// before the first. Why is why that failed, or the verdict's reason.
-	Step string `json:"step,omitzero"`
-	Why  string `json:"why,omitzero"`
-	// Outcome is the verdict's; empty before it.
-	Outcome      string   `json:"outcome,omitzero"`
-	Score        *float64 `json:"score,omitzero"`
-	JudgedMS     uint64   `json:"judged_ms,omitzero"`
-	Disqualified bool     `json:"disqualified,omitzero"`
+	Attempt      uint64   `json:"attempt" doc:"Its number in the run"`
+	Trial        uint64   `json:"trial" doc:"The trial that submitted it"`
+	Lane         uint64   `json:"lane,omitzero" doc:"That trial's lane"`
+	Experiment   uint64   `json:"experiment,omitzero" doc:"What it is of"`
+	Title        string   `json:"title,omitzero" doc:"What it is"`
+	Patch        string   `json:"patch,omitzero" doc:"The SHA-256 of its patch"`
+	Files        uint64   `json:"files,omitzero" doc:"Files that the patch changes"`
+	Added        uint64   `json:"added,omitzero" doc:"Lines it adds"`
+	Removed      uint64   `json:"removed,omitzero" doc:"Lines it removes"`
+	Step         string   `json:"step,omitzero" doc:"The last step of its judging: build, check or measure"`
+	Why          string   `json:"why,omitzero" doc:"Why that failed, or the verdict's reason"`
+	Outcome      string   `json:"outcome,omitzero" doc:"Its verdict; absent before that"`
+	Score        *float64 `json:"score,omitzero" doc:"Its score"`
+	JudgedMS     uint64   `json:"judged_ms,omitzero" doc:"What its judging took, in milliseconds"`
+	Disqualified bool     `json:"disqualified,omitzero" doc:"Whether it counts no more"`
 }

@@ -68,10 +68,10 @@ func (v *Views) Stretches(rig string, from, through uint64, events int) []Stretc
 
 // LedgerMarks are a ledger with its first and last event.
 type LedgerMarks struct {
-	Ledger string `json:"ledger"`
-	Events uint64 `json:"events"`
-	First  *Mark  `json:"first,omitzero"`
-	Last   *Mark  `json:"last,omitzero"`
+	Ledger string `json:"ledger" doc:"The ledger"`
+	Events uint64 `json:"events" doc:"How many events the stream has of it"`
+	First  *Mark  `json:"first,omitzero" doc:"The first; absent before it"`
+	Last   *Mark  `json:"last,omitzero" doc:"The last"`
 }
 
 // Ledgers gives the rig's ledgers in the order control learnt of them: the
