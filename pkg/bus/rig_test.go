@@ -430,3 +430,48 @@ func TestAcksStayOwn(t *testing.T) {
 		}
 	})
 }
+
+// ackedInForm holds that the server hands alpha a command whose ack begins
+// so, and that alpha's ack of it counts.
+func ackedInForm(t *testing.T, control, alpha *nats.Conn, form string) {
+	t.Helper()
+	ctx := within(t, bustest.Wait)
+	js, err := jetstream.New(control)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := js.CreateStream(ctx, jetstream.StreamConfig{
+		Name: wire.StreamCommands, Subjects: []string{wire.CommandSubject("*")}, Retention: jetstream.WorkQueuePolicy,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	consumer := jetstream.ConsumerConfig{Durable: wire.CommandsConsumer("alpha"), AckPolicy: jetstream.AckExplicitPolicy}
+	if _, err := s.CreateConsumer(ctx, consumer); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.Publish(ctx, wire.CommandSubject("alpha"), nil); err != nil {
+		t.Fatal(err)
+	}
+	rig, err := jetstream.NewWithAPIPrefix(alpha, bus.JSAPIPrefix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cons, err := rig.Consumer(ctx, wire.StreamCommands, wire.CommandsConsumer("alpha"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := cons.Next(jetstream.FetchMaxWait(bustest.Wait))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(m.Reply(), form) {
+		t.Errorf("its ack is %s, not %s…", m.Reply(), form)
+	}
+	if err := m.DoubleAck(ctx); err != nil {
+		t.Error(err)
+	}
+	if info, err := s.Info(ctx); err != nil || info.State.Msgs != 0 {
+		t.Errorf("the stream holds %v, %v", info, err)
+	}
+}

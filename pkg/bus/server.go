@@ -24,6 +24,9 @@ const readyPoll = 50 * time.Millisecond
 // returns once the server takes connections, or when ctx ends. The folder
 // must hold the users file and the server's certificate.
 func StartServer(ctx context.Context, s Settings, log *slog.Logger) (*Server, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("starting the bus: %w", err)
+	}
 	conf, err := s.Render()
 	if err != nil {
 		return nil, err

@@ -275,8 +275,11 @@ func (b *Bus) JS() jetstream.JetStream {
 }
 
 // TestLog gives a log that goes to the test's output, and nowhere once the
-// test is over.
+// test is over. A benchmark's goes nowhere.
 func TestLog(t testing.TB) *slog.Logger {
+	if _, ok := t.(*testing.B); ok {
+		return slog.New(slog.DiscardHandler)
+	}
 	w := &testWriter{w: t.Output()}
 	t.Cleanup(w.end)
 	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelDebug}))
