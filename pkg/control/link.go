@@ -21,12 +21,13 @@ type link struct {
 	control, system *nats.Conn
 	admin           *bus.Admin
 	watch           *watch
-	came            *came
+	// came and systemCame are for who waits for the two.
+	came, systemCame *came
 }
 
 // connect connects both. They come and go by themselves from then on.
 func connect(ctx context.Context, c Config, id *identity.Identity, authority *bus.Authority) (*link, error) {
-	l := &link{watch: newWatch(c.Now), came: newCame()}
+	l := &link{watch: newWatch(c.Now), came: newCame(), systemCame: newCame()}
 	dial := bus.Dial{URL: c.BusURL, Authority: authority.Pool(), Log: c.Log}
 	own := dial
 	own.Key, own.Name, own.Inbox = id.Control, "control", bus.ControlInbox
@@ -35,7 +36,7 @@ func connect(ctx context.Context, c Config, id *identity.Identity, authority *bu
 		l.came.told(connected, err)
 	}
 	system := dial
-	system.Key, system.Name, system.Inbox = id.System, "control-system", bus.SystemInbox
+	system.Key, system.Name, system.Inbox, system.OnState = id.System, "control-system", bus.SystemInbox, l.systemCame.told
 	// One connection's log says when the bus comes and goes.
 	system.Log = slog.New(slog.DiscardHandler)
 	var err error

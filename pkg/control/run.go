@@ -22,7 +22,7 @@ import (
 
 // streamsRetry is how long control waits before it tries again to make the
 // bus's streams.
-const streamsRetry = 5 * time.Second
+const streamsRetry = time.Second
 
 // Run works until ctx ends, or until something fails that trying again can't
 // mend. Then it stops what it started, what takes something in first.
@@ -105,10 +105,18 @@ func (c *Control) startSurfaces(parts *parts, js jetstream.JetStream, state *bus
 // openBus waits for the bus, and makes its streams.
 func (c *Control) openBus(ctx context.Context, link *link) (jetstream.JetStream, error) {
 	c.tell("waiting for the bus's server at " + c.config.BusURL)
-	err := link.came.wait(ctx, func(err error) {
+	waits := func(err error) {
 		c.config.Log.Warn("control waits for the bus's server", "url", c.config.BusURL, "err", err)
-	})
-	if err != nil {
+	}
+	if err := link.came.wait(ctx, waits); err != nil {
+		return nil, err
+	}
+	if err := link.systemCame.wait(ctx, waits); err != nil {
+		return nil, err
+	}
+	// The server answers nothing while it reloads, so what is asked of it
+	// waits for the first reload. One that fails is tried again at each look.
+	if err := c.users.Now(ctx); ctx.Err() != nil {
 		return nil, err
 	}
 	js, err := jetstream.New(link.control)
