@@ -140,18 +140,26 @@ func (l *Ledger) load(ctx context.Context) (*DamageError, error) {
 	if l.current.number == 0 {
 		return nil, l.begin(ctx, "")
 	}
+	if promised.Last == 0 && len(l.notices) == 0 {
+		l.notice(l.endUnchecked("is missing"))
+	}
 	if err := l.reload(ctx); err != nil {
 		return nil, err
 	}
 	return nil, l.head.write(l.state)
 }
 
+// endUnchecked says that there was no good head to check the end by.
+func (l *Ledger) endUnchecked(why string) string {
+	return fmt.Sprintf("%s.head %s, so whether the ledger's last events are all there could not be checked: it is written again",
+		filepath.Base(l.cfg.Path), why)
+}
+
 // promised reads the head: the least that the file must hold.
 func (l *Ledger) promised() (State, error) {
 	s, err := l.head.read()
 	if errors.Is(err, errHeadUnreadable) {
-		l.notice(fmt.Sprintf("%s.head can't be read, so whether the ledger's last events are there is not checked: it is written again",
-			filepath.Base(l.cfg.Path)))
+		l.notice(l.endUnchecked("can't be read"))
 		return State{}, nil
 	}
 	return s, err
