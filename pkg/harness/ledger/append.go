@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/jmoiron/sqlx"
@@ -134,25 +133,19 @@ func (l *Ledger) prepare(at State, drafts []Draft) (*batch, error) {
 	return b, nil
 }
 
-// insertRows is how many events one statement inserts.
-const insertRows = 50
-
 // insert writes the batch's rows, which end at its state.
 func insert(ctx context.Context, tx *sqlx.Tx, at place, b *batch) error {
 	next := at.base + int64(b.after.Last) - int64(len(b.raw)) + 1
-	args := make([]any, 0, 3*insertRows)
-	for from := 0; from < len(b.raw); from += insertRows {
-		to := min(from+insertRows, len(b.raw))
-		args = args[:0]
-		for i := from; i < to; i++ {
-			args = append(args, next+int64(i), b.raw[i], b.chains[i][:])
-		}
-		query := `INSERT INTO events (place, event, chain) VALUES (?, ?, ?)` + strings.Repeat(`, (?, ?, ?)`, to-from-1)
-		if _, err := tx.ExecContext(ctx, query, args...); err != nil {
+	stmt, err := tx.PrepareContext(ctx, `INSERT INTO events (place, event, chain) VALUES (?, ?, ?)`)
+	if err != nil {
+		return err
+	}
+	for i, raw := range b.raw {
+		if _, err := stmt.ExecContext(ctx, next+int64(i), raw, b.chains[i][:]); err != nil {
 			return err
 		}
 	}
-	return nil
+	return stmt.Close()
 }
 
 // commit takes over what was written. The caller holds mu.
