@@ -38,8 +38,10 @@ const (
 	chunkBytes  = 8 << 20
 	// chunksAhead is how many chunks are read before they are taken.
 	chunksAhead = 2
-	// aheadBytes is how much the server sends before it is asked again.
-	aheadBytes = 16 << 20
+	// aheadEvents and aheadBytes are how much the server sends before it is
+	// asked again.
+	aheadEvents = 10_000
+	aheadBytes  = 16 << 20
 )
 
 // End gives the place of the stream's last message, which may be removed.
@@ -139,7 +141,7 @@ func (s *Stream) take(ctx context.Context, after, through uint64, out chan<- []j
 	if consumer.CachedInfo().NumPending == 0 {
 		return nil
 	}
-	messages, err := consumer.Messages(jetstream.PullMaxMessagesWithBytesLimit(4*chunkEvents, aheadBytes))
+	messages, err := consumer.Messages(jetstream.PullMaxMessagesWithBytesLimit(aheadEvents, aheadBytes))
 	if err != nil {
 		return err
 	}

@@ -39,11 +39,12 @@ type Options struct {
 	MaxStore int64
 	// Proxied has control reach the bus through Record.Proxy.
 	Proxied bool
-	// Views, Runs and Writer stand before the real ones, to fail on demand.
+	// These stand before the real parts, to fail on demand.
 	Views  func(apply.Views) apply.Views
 	Runs   func(*runs.Registry) Runs
 	Writer func(reports.Writer) reports.Writer
 	Source func(apply.Source) apply.Source
+	Room   func(events.Room) events.Room
 	// Build is the check of a harness's build.
 	Build func(string) error
 	// Retry is how long a part waits after a failure; 0 is Retry.
@@ -183,7 +184,11 @@ func (r *Record) wire() {
 		source = r.o.Source(source)
 	}
 	p.Apply = apply.New(apply.Config{Store: p.Store, Source: source, Runs: registry, Views: see, Retry: r.o.Retry, Clock: r.Now, Log: log})
-	p.Writer = events.NewWriter(events.WriterConfig{JS: p.JS, Room: bus.NewAdmin(r.Bus.System()), Apply: p.Apply, Runs: registry, Clock: r.Now, Log: log})
+	var room events.Room = bus.NewAdmin(r.Bus.System())
+	if r.o.Room != nil {
+		room = r.o.Room(room)
+	}
+	p.Writer = events.NewWriter(events.WriterConfig{JS: p.JS, Room: room, Apply: p.Apply, Runs: registry, Clock: r.Now, Log: log})
 	var writer reports.Writer = p.Writer
 	if r.o.Writer != nil {
 		writer = r.o.Writer(p.Writer)

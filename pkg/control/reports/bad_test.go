@@ -43,7 +43,10 @@ var badPages = map[string]bad{
 		reports.CodeBadPage, "bad page: ", nil},
 	"nothing": {func(*testing.T, *recordtest.Record, *recordtest.Rig) []byte { return nil },
 		reports.CodeBadPage, "bad page: ", nil},
-	"cut short": {func(_ *testing.T, _ *recordtest.Record, g *recordtest.Rig) []byte { p := g.Page(10, 20); return p[:len(p)/2] },
+	"cut short": {func(_ *testing.T, _ *recordtest.Record, g *recordtest.Rig) []byte {
+		p := g.Page(10, 20)
+		return p[:len(p)/2]
+	},
 		reports.CodeBadPage, "bad page: ", nil},
 	"a field too many": {func(_ *testing.T, _ *recordtest.Record, g *recordtest.Rig) []byte {
 		return bytes.Replace(g.Page(10, 20), []byte(`{"after"`), []byte(`{"a":1,"after"`), 1)
