@@ -13,7 +13,7 @@ import (
 func table(figures []figure, results []result) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "\nwhat\there\tseed\taim\tover the bare bus\taim\tmore")
+	fmt.Fprintln(w, "\nwhat\there\tseed\taim\tover the bare\taim\tmore")
 	shown := map[string]bool{}
 	for _, f := range figures {
 		i := slices.IndexFunc(results, func(r result) bool { return r.name == f.bench })
@@ -26,26 +26,40 @@ func table(figures []figure, results []result) string {
 	}
 	for _, r := range results {
 		if !shown[r.name] {
-			fmt.Fprintln(w, row(figure{bench: r.name, title: r.name, unit: "ns/op"}, r))
+			fmt.Fprintln(w, row(figure{bench: r.name, title: r.name, unit: mainUnit(r)}, r))
 		}
 	}
 	w.Flush()
 	return b.String()
 }
 
+// mainUnit is the metric to show of a benchmark that has no figure: its time,
+// or what it reports instead.
+func mainUnit(r result) string {
+	for _, unit := range r.units {
+		if r.metrics[unit] != 0 && !slices.Contains(unshown, unit) {
+			return unit
+		}
+	}
+	return "ns/op"
+}
+
 func row(f figure, r result) string {
 	value := r.metrics[f.unit]
 	cells := []string{f.title, mark(quantity(value, f.unit), f.aim != 0 && missed(f, value)), quantity(f.seed, f.unit), aim(f)}
-	ratio := r.metrics["ratio"]
+	ratio := max(r.metrics["ratio"], r.metrics["x-bare"])
 	cells = append(cells, mark(times(ratio), f.ratio != 0 && ratio > f.ratio), most(f.ratio))
 	var more []string
 	for _, unit := range r.units {
-		if unit != f.unit && unit != "ratio" && unit != "B/op" && unit != "allocs/op" {
+		if unit != f.unit && !slices.Contains(unshown, unit) && r.metrics[unit] != 0 {
 			more = append(more, quantity(r.metrics[unit], unit))
 		}
 	}
 	return strings.Join(append(cells, strings.Join(more, ", ")), "\t")
 }
+
+// unshown are the metrics that have a column of their own, or none.
+var unshown = []string{"ratio", "x-bare", "B/op", "allocs/op", "MB/s"}
 
 func missed(f figure, value float64) bool {
 	if f.more {
