@@ -78,7 +78,7 @@ func drawText(t *rapid.T, name string) string {
 	if len(likely) > 0 && rapid.IntRange(0, 9).Draw(t, "likely") > 0 {
 		return rapid.SampledFrom(likely).Draw(t, name)
 	}
-	return rapid.String().Draw(t, name)
+	return rapid.StringN(0, 12, 40).Draw(t, name)
 }
 
 // Promise: a body that can be written reads back as it was, strictly and
