@@ -1,0 +1,105 @@
+// Package asks is what a supervisor asks control on the bus, and checks of
+// the answers: control signs each.
+package asks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"thermite/pkg/wire"
+)
+
+// Errors of an ask.
+var (
+	// ErrNobody says that nobody on the bus takes the ask: control is away.
+	ErrNobody = errors.New("control is not on the bus")
+	// ErrNoAnswer says that no answer came in time.
+	ErrNoAnswer = errors.New("control gave no answer in time")
+)
+
+// RefusedError is control's refusal, in its words.
+type RefusedError struct{ Words string }
+
+// Error implements error.
+func (e *RefusedError) Error() string { return "control refused the ask: " + e.Words }
+
+// Config is what an Asker works with.
+type Config struct {
+	Rig  string
+	Conn *nats.Conn
+	// Nonce gives a random word, so that an old answer can't pass for a new
+	// one.
+	Nonce func() (string, error)
+	// Timeout ends an ask that has no answer.
+	Timeout time.Duration
+}
+
+// Asker makes a rig's asks.
+type Asker struct {
+	cfg Config
+
+	mu      sync.Mutex
+	control wire.PublicKey
+}
+
+// New makes an asker that takes the answers that control signs with the key.
+func New(cfg Config, control wire.PublicKey) *Asker { return &Asker{cfg: cfg, control: control} }
+
+// SetControlKey is for a control whose key changed, as it said when the rig
+// registered again.
+func (a *Asker) SetControlKey(k wire.PublicKey) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.control = k
+}
+
+func (a *Asker) controlKey() wire.PublicKey {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.control
+}
+
+// Figures sends the figures, and gives control's answer.
+func (a *Asker) Figures(ctx context.Context, f wire.Figures) (wire.FiguresAnswer, error) {
+	nonce, err := a.cfg.Nonce()
+	if err != nil {
+		return wire.FiguresAnswer{}, fmt.Errorf("asking control with the figures: %w", err)
+	}
+	b, err := wire.EncodeFiguresAsk(wire.FiguresAsk{Nonce: nonce, Figures: f})
+	if err != nil {
+		return wire.FiguresAnswer{}, fmt.Errorf("asking control with the figures: %w", err)
+	}
+	data, err := a.ask(ctx, "figures", b)
+	if err != nil {
+		return wire.FiguresAnswer{}, fmt.Errorf("asking control with the figures: %w", err)
+	}
+	answer, err := wire.DecodeFiguresAnswer(a.controlKey(), a.cfg.Rig, nonce, data)
+	if err != nil {
+		return wire.FiguresAnswer{}, err
+	}
+	if answer.Refused != "" {
+		return wire.FiguresAnswer{}, &RefusedError{Words: answer.Refused}
+	}
+	return answer, nil
+}
+
+// ask makes one ask, and gives its one answer as it came.
+func (a *Asker) ask(ctx context.Context, kind string, b []byte) ([]byte, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, a.cfg.Timeout, fmt.Errorf("%w: %v", ErrNoAnswer, a.cfg.Timeout))
+	defer cancel()
+	m, err := a.cfg.Conn.RequestWithContext(ctx, wire.AskSubject(a.cfg.Rig, kind), b)
+	switch {
+	case err == nil:
+		return m.Data, nil
+	case errors.Is(err, nats.ErrNoResponders):
+		return nil, ErrNobody
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	}
+	return nil, err
+}

@@ -1,0 +1,122 @@
+// Package harness is the supervisor's client of its rig's harness: HTTP on a
+// Unix socket, as wire/harness.go has it.
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"thermite/pkg/supervisor/reports"
+	"thermite/pkg/wire"
+)
+
+// maxAnswer is the most that is read of an answer: a page, and more than a
+// message on the bus may hold, so that one too large is told from one that
+// broke off.
+const maxAnswer = 2 * wire.MaxBusMessage
+
+// Client calls one harness.
+type Client struct {
+	socket  string
+	timeout time.Duration
+	http    *http.Client
+}
+
+// New makes a client of the harness that listens on the socket. It calls
+// nothing yet. A call that hangs fails after timeout.
+func New(socket string, timeout time.Duration) *Client {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+	}
+	return &Client{socket: socket, timeout: timeout, http: &http.Client{
+		Transport:     &http.Transport{DialContext: dial, MaxIdleConns: 2, IdleConnTimeout: time.Minute, DisableCompression: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// Close ends the connections that wait for another call.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// Ledger says where the ledger stands.
+func (c *Client) Ledger(ctx context.Context) (wire.LedgerState, error) {
+	b, err := c.get(ctx, wire.HarnessLedgerPath, nil)
+	if err != nil {
+		return wire.LedgerState{}, fmt.Errorf("asking the harness for its ledger: %w", err)
+	}
+	return wire.DecodeLedgerState(b)
+}
+
+// Page gives the signed page after a place, of at most limit events. The
+// error wraps reports.ErrOtherLedger when the harness has another ledger, and
+// reports.ErrTooLarge when the page is too large for a message on the bus.
+func (c *Client) Page(ctx context.Context, after wire.Place, limit int) ([]byte, error) {
+	b, err := c.get(ctx, wire.HarnessPagePath, url.Values{
+		"ledger": {after.Ledger}, "after": {strconv.FormatUint(after.Cursor, 10)}, "limit": {strconv.Itoa(limit)},
+	})
+	if p := (*wire.HarnessProblem)(nil); errors.As(err, &p) && p.Code == wire.CodeOtherLedger {
+		err = fmt.Errorf("%w: %w", reports.ErrOtherLedger, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("asking the harness for events after event %d of ledger %s: %w", after.Cursor, after.Ledger, err)
+	}
+	if len(b) > wire.MaxBusMessage {
+		return nil, fmt.Errorf("the events after event %d of ledger %s: %w", after.Cursor, after.Ledger, reports.ErrTooLarge)
+	}
+	return b, nil
+}
+
+// Health says how the harness is.
+func (c *Client) Health(ctx context.Context) (wire.HarnessHealth, error) {
+	b, err := c.get(ctx, wire.HarnessHealthPath, nil)
+	if err != nil {
+		return wire.HarnessHealth{}, fmt.Errorf("asking the harness how it is: %w", err)
+	}
+	return wire.DecodeHarnessHealth(b)
+}
+
+// get makes one call. An answer that is an error is a *wire.HarnessProblem.
+func (c *Client) get(ctx context.Context, path string, query url.Values) ([]byte, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout, fmt.Errorf("it gave no whole answer in %v", c.timeout))
+	defer cancel()
+	u := url.URL{Scheme: "http", Host: "harness", Path: path, RawQuery: query.Encode()}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := c.http.Do(request)
+	if err != nil {
+		return nil, c.broke(ctx, err)
+	}
+	defer answer.Body.Close()
+	b, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
+	if err != nil {
+		return nil, c.broke(ctx, err)
+	}
+	if answer.StatusCode == http.StatusOK {
+		return b, nil
+	}
+	problem, err := wire.DecodeHarnessProblem(b)
+	if err != nil {
+		return nil, fmt.Errorf("what answers on %s with status %d is no harness: %w", c.socket, answer.StatusCode, err)
+	}
+	return nil, problem
+}
+
+// broke says why a call got no answer.
+func (c *Client) broke(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	var at *url.Error
+	if errors.As(err, &at) { // which says the URL, of no use to a reader
+		err = at.Err
+	}
+	return fmt.Errorf("the harness on %s can't be reached: %w", c.socket, err)
+}
