@@ -115,7 +115,8 @@ var format = huma.Format{Marshal: marshal, Unmarshal: unmarshal}
 // marshal writes v whole or panics: what can't be written is a mistake of
 // control's, and nothing of the answer has gone out yet.
 func marshal(w io.Writer, v any) error {
-	b, err := json.Marshal(v, jsontext.PreserveRawStrings(true), json.Deterministic(true))
+	// A problem may name a part of the request that is no text.
+	b, err := json.Marshal(v, jsontext.PreserveRawStrings(true), jsontext.AllowInvalidUTF8(true), json.Deterministic(true))
 	if err != nil {
 		panic(err)
 	}
