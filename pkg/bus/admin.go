@@ -20,6 +20,8 @@ import (
 // Admin asks the server, as control's system user.
 type Admin struct {
 	nc *nats.Conn
+	// page is how many connections one answer holds.
+	page int
 
 	mu sync.Mutex
 	// rigs are the rigs that the last KeepOnly had.
@@ -27,7 +29,7 @@ type Admin struct {
 }
 
 // NewAdmin asks over a connection of the system user.
-func NewAdmin(nc *nats.Conn) *Admin { return &Admin{nc: nc} }
+func NewAdmin(nc *nats.Conn) *Admin { return &Admin{nc: nc, page: connsPage} }
 
 // adminTimeout ends a question to the server that has no answer. A reload of
 // many rigs takes its time.
@@ -128,21 +130,18 @@ func (a *Admin) CheckRoom(ctx context.Context, msgs []*nats.Msg) error {
 	return nil
 }
 
-// connsPage is how many connections one answer holds, and connsOverlap how
-// many of them the next holds again: one that goes meanwhile moves those after
-// it.
-const (
-	connsPage    = 1000
-	connsOverlap = 100
-)
+// connsPage is how many connections one answer holds.
+const connsPage = 1000
 
-// connections gives every client and leaf node that is connected.
+// connections gives every client and leaf node that is connected. Each answer
+// holds some of the last one's again: a connection that goes meanwhile moves
+// those after it.
 func (a *Admin) connections(ctx context.Context) ([]*server.ConnInfo, error) {
 	var all []*server.ConnInfo
 	seen := make(map[uint64]bool)
-	for offset := 0; ; offset += connsPage - connsOverlap {
+	for offset := 0; ; offset += a.page - a.page/10 {
 		var page server.Connz
-		opts := server.ConnzOptions{Username: true, Sort: server.ByCid, Offset: offset, Limit: connsPage}
+		opts := server.ConnzOptions{Username: true, Sort: server.ByCid, Offset: offset, Limit: a.page}
 		if err := a.ask(ctx, "CONNZ", opts, &page); err != nil {
 			return nil, err
 		}

@@ -6,3 +6,6 @@ var BatchError = batchError
 
 // AccountHash is accountHash, to compare with what the server makes of it.
 var AccountHash = accountHash
+
+// SetPage sets how many connections one answer of the server holds.
+func (a *Admin) SetPage(n int) { a.page = n }
