@@ -392,3 +392,51 @@ func TestARegistrationThatWasOvertakenSaysSo(t *testing.T) {
 		}
 	}
 }
+
+// Promise: a store that fails at any step of a registration leaves nothing of
+// that step, and the registration made again stands as if made once.
+func TestAStoreThatFailsLeavesNothingHalfWritten(t *testing.T) {
+	for _, step := range []string{"UPDATE ON rigs", "INSERT ON keys", "INSERT ON rig_history", "INSERT ON audit", "INSERT ON needs"} {
+		t.Run(step, func(t *testing.T) {
+			w := newWorld(t, taken)
+			w.make("a")
+			w.register("a", registration(t))
+			next := registration(t) // it changes both keys, so it writes to every table
+			before := w.dump()
+			w.exec("CREATE TRIGGER breaks BEFORE " + step + " BEGIN SELECT RAISE(ABORT, 'the disk is full'); END")
+			if _, err := w.Register(t.Context(), "a", next, ""); err == nil || !strings.Contains(err.Error(), "the disk is full") {
+				t.Fatalf("it was answered with %v", err)
+			}
+			if diff := cmp.Diff(before, w.dump()); diff != "" {
+				t.Errorf("something was written:\n%s", diff)
+			}
+			w.exec("DROP TRIGGER breaks")
+			w.register("a", next)
+			if diff := cmp.Diff([]string{"made", "registered", "bus_key_changed", "seal_key_changed", "registered"}, w.steps("a")); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// Promise: a stop after the bus took the keys and before the answer leaves a
+// registration that is made again; the rig's keys changed once.
+func TestAStopBeforeTheAnswerIsMadeAgain(t *testing.T) {
+	w := newWorld(t, taken)
+	w.make("a")
+	w.register("a", registration(t))
+	next := registration(t)
+	w.Users = usersFunc(func(context.Context) error {
+		w.exec("CREATE TRIGGER breaks BEFORE INSERT ON rig_history BEGIN SELECT RAISE(ABORT, 'killed'); END")
+		return nil
+	})
+	if _, err := w.Register(t.Context(), "a", next, ""); err == nil {
+		t.Fatal("it was answered")
+	}
+	w.exec("DROP TRIGGER breaks")
+	w.Rigs = w.again(taken)
+	w.register("a", next)
+	if diff := cmp.Diff([]string{"made", "registered", "bus_key_changed", "seal_key_changed", "registered"}, w.steps("a")); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -286,3 +286,15 @@ func (w *world) dumpTable(b *strings.Builder, db *sqlx.DB, table string) {
 		w.t.Fatal(err)
 	}
 }
+
+// exec changes the store behind control's back.
+func (w *world) exec(sql string) {
+	w.t.Helper()
+	err := w.store.Write(context.Background(), func(tx *sqlx.Tx) error {
+		_, err := tx.Exec(sql)
+		return err
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
