@@ -85,10 +85,12 @@ func (s *Stream) Read(ctx context.Context, after, through uint64, do func([]Reco
 	if after >= through {
 		return nil
 	}
-	if !s.js.Conn().IsConnected() {
-		return fmt.Errorf("reading the events stream after place %d: %w", after, bus.ErrAway)
+	connected, stop, err := bus.WhileConnected(ctx, s.js.Conn())
+	if err != nil {
+		return fmt.Errorf("reading the events stream after place %d: %w", after, err)
 	}
-	group, ctx := errgroup.WithContext(ctx)
+	defer stop()
+	group, ctx := errgroup.WithContext(connected)
 	raw := make(chan []jetstream.Msg, chunksAhead)
 	decoded := make(chan []Record, chunksAhead)
 	group.Go(func() error {
@@ -117,6 +119,9 @@ func (s *Stream) Read(ctx context.Context, after, through uint64, do func([]Reco
 		return nil
 	})
 	if err := group.Wait(); err != nil {
+		if connected.Err() != nil {
+			err = context.Cause(connected)
+		}
 		return fmt.Errorf("reading the events stream after place %d: %w", after, err)
 	}
 	return nil

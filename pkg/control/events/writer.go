@@ -279,6 +279,11 @@ func (w *Writer) batches(ctx context.Context, r Report) error {
 
 // batch publishes one batch.
 func (w *Writer) batch(ctx context.Context, msgs []*nats.Msg) error {
+	ctx, stop, err := bus.WhileConnected(ctx, w.JS.Conn())
+	if err != nil {
+		return err
+	}
+	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
 	if err := w.Room.CheckRoom(ctx, msgs); err != nil {

@@ -16,20 +16,18 @@ import (
 	"thermite/pkg/wire"
 )
 
-// handle does with one page what is to be done, and answers the bus.
-func (c *Consumer) handle(ctx context.Context, msg jetstream.Msg) {
+// handle does with one page what is to be done, and says whether to ack it.
+func (c *Consumer) handle(ctx context.Context, msg jetstream.Msg) (done bool) {
 	stop := working(msg)
 	err := c.page(ctx, msg)
 	stop()
-	switch {
-	case err == nil:
-		c.ack(ctx, msg)
-	case ctx.Err() == nil:
+	if err != nil && ctx.Err() == nil {
 		c.forNow(err)
 		if err := msg.NakWithDelay(c.Retry); err != nil {
 			c.Log.Debug("a page refused for now comes again when its time is over", "error", err)
 		}
 	}
+	return err == nil
 }
 
 // working tells the bus that control is still at the page, until stop.

@@ -18,7 +18,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"thermite/pkg/bus"
@@ -164,10 +163,20 @@ func (c *Consumer) count(add func(*State)) {
 // It makes the consumer anew first: a page that a control before this one had
 // in hand as it died is then handed at once, not only when its time is over.
 func (c *Consumer) read(ctx context.Context) error {
-	if !c.JS.Conn().IsConnected() {
-		return bus.ErrAway
+	connected, stop, err := bus.WhileConnected(ctx, c.JS.Conn())
+	if err != nil {
+		return err
 	}
-	consumer, err := c.open(ctx)
+	defer stop()
+	if err := c.pages(ctx, connected); ctx.Err() != nil || connected.Err() == nil {
+		return err
+	}
+	return context.Cause(connected)
+}
+
+// pages takes pages until the connection breaks, or something else fails.
+func (c *Consumer) pages(ctx, connected context.Context) error {
+	consumer, err := c.open(connected)
 	if err != nil {
 		return err
 	}
@@ -176,37 +185,18 @@ func (c *Consumer) read(ctx context.Context) error {
 		return err
 	}
 	defer messages.Stop()
-	connected, stop := c.connected(ctx)
-	defer stop()
 	c.works()
 	for {
 		msg, err := messages.Next(jetstream.NextContext(connected))
 		if err != nil {
-			return errors.Join(context.Cause(connected), err)
-		}
-		c.handle(ctx, msg)
-		if err := ctx.Err(); err != nil {
 			return err
 		}
-	}
-}
-
-// connected gives a context that ends when the connection breaks. A page that
-// was lost on its way then is not waited for.
-func (c *Consumer) connected(ctx context.Context) (connected context.Context, stop func()) {
-	nc := c.JS.Conn()
-	connected, cancel := context.WithCancelCause(ctx)
-	broken := nc.StatusChanged(nats.DISCONNECTED, nats.RECONNECTING, nats.CLOSED)
-	go func() {
-		select {
-		case <-broken:
-			cancel(bus.ErrAway)
-		case <-connected.Done():
+		if c.handle(ctx, msg) {
+			c.ack(connected, msg)
 		}
-	}()
-	return connected, func() {
-		cancel(nil)
-		nc.RemoveStatusListener(broken)
+		if err := connected.Err(); err != nil {
+			return err
+		}
 	}
 }
 
