@@ -8,14 +8,18 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sync/errgroup"
 
 	"thermite/pkg/bus"
 	"thermite/pkg/control"
+	"thermite/pkg/harness"
+	"thermite/pkg/supervisor"
 )
 
 // patience is how long a thing may take that should take a moment.
@@ -34,7 +38,7 @@ func TestRealControl(t *testing.T) {
 			env.Setenv("XDG_STATE_HOME", "")
 			return startControl(env)
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "until": untilDone},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "until": untilDone, "work": work},
 	})
 }
 
@@ -94,10 +98,50 @@ func startControl(env *testscript.Env) error {
 	if err != nil {
 		return err
 	}
+	env.Values[stateDir{}] = dir
+	env.Setenv("THERMITE_NATS_URL", server.URL())
 	env.Setenv("THERMITE_URL", c.URL())
 	env.Setenv("THERMITE_TOKEN", strings.TrimSpace(string(token)))
 	env.Setenv("THERMITE_AUTHORITY", filepath.Join(state, "authority.pem"))
 	return nil
+}
+
+// stateDir keys the folder of a script's control.
+type stateDir struct{}
+
+// work starts a harness that makes up events, and its supervisor, with the
+// files that rig add --dir wrote: work rig folder events
+func work(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: work rig folder events")
+	}
+	rig, files := args[0], ts.MkAbs(args[1])
+	total, err := strconv.ParseUint(args[2], 10, 64)
+	ts.Check(err)
+	dir := filepath.Join(ts.Value(stateDir{}).(string), rig)
+	log := slog.New(slog.DiscardHandler)
+	ctx, stop := context.WithCancel(context.Background())
+	socket := filepath.Join(dir, "s")
+	ts.Check(os.MkdirAll(dir, 0o700))
+	h, err := harness.New(ctx, harness.Config{
+		Rig: rig, StateDir: filepath.Join(dir, "harness"), Socket: socket, Sample: total, SampleSeed: 1,
+		Build: "test", Now: time.Now, Rand: rand.Reader, Log: log,
+	})
+	ts.Check(err)
+	s, err := supervisor.New(ctx, supervisor.Config{
+		Rig: rig, ControlURL: ts.Getenv("THERMITE_URL"), BusURL: ts.Getenv("THERMITE_NATS_URL"), HarnessSocket: socket,
+		TokenFile: filepath.Join(files, "rig.token"), Authority: filepath.Join(files, "authority.pem"),
+		StateDir: filepath.Join(dir, "supervisor"), Poll: supervisor.Seconds(time.Second),
+		Build: "test", Now: time.Now, Rand: rand.Reader, Log: log,
+	})
+	ts.Check(err)
+	var group errgroup.Group
+	group.Go(func() error { return h.Run(ctx) })
+	group.Go(func() error { return s.Run(ctx) })
+	ts.Defer(func() {
+		stop()
+		ts.Check(errors.Join(group.Wait(), h.Close()))
+	})
 }
 
 // untilDone runs a command again and again until its output has a word:

@@ -1,0 +1,92 @@
+package up
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+	"golang.org/x/sys/unix"
+
+	"thermite/pkg/bus"
+	"thermite/pkg/control/identity"
+)
+
+// ErrInUse says that another thermite up uses the folder.
+var ErrInUse = errors.New("another thermite up runs on this state folder")
+
+// clientFile is what the command line reads.
+const clientFile = "client.toml"
+
+// lockFolder holds the folder until the file is closed.
+func lockFolder(dir string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("locking the state folder: %w", err)
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		f.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, fmt.Errorf("%w: %s; stop it, or give this one a folder of its own with --state", ErrInUse, dir)
+		}
+		return nil, fmt.Errorf("locking the state folder: %w", err)
+	}
+	return f, nil
+}
+
+// keepRig makes the rig local at the first start and keeps its token, and
+// gives the token's file.
+func (u *up) keepRig(ctx context.Context) (string, error) {
+	path := filepath.Join(u.folders.supervisor, "token")
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("reading the token of rig %s: %w", RigName, err)
+	}
+	token, err := u.control.KeepRig(ctx, RigName)
+	if err != nil {
+		return "", fmt.Errorf("making rig %s: %w", RigName, err)
+	}
+	return path, writeFile(path, []byte(token+"\n"))
+}
+
+// writeClient writes the settings with which the command line reaches
+// control, and gives the file's path.
+func (u *up) writeClient() (string, error) {
+	token, err := os.ReadFile(filepath.Join(u.folders.control, identity.OwnerTokenFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("reading the owner's token: %w", err)
+	}
+	settings := map[string]string{"url": u.control.URL(), "authority": filepath.Join(u.folders.control, bus.AuthorityFile)}
+	if len(token) > 0 {
+		settings["token"] = strings.TrimSpace(string(token))
+	}
+	var b bytes.Buffer
+	if err := toml.NewEncoder(&b).Encode(settings); err != nil {
+		return "", fmt.Errorf("writing the command line's settings: %w", err)
+	}
+	path := filepath.Join(u.folders.state, clientFile)
+	return path, writeFile(path, b.Bytes())
+}
+
+// writeFile keeps b at path, whole or not at all, for its owner alone.
+func writeFile(path string, b []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", filepath.Base(path), err)
+	}
+	_, err = f.Write(b)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("writing %s: %w", filepath.Base(path), err), os.Remove(f.Name()))
+	}
+	return nil
+}
