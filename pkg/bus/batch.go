@@ -73,11 +73,11 @@ func publishBatch(ctx context.Context, js jetstream.JetStream, msgs []*nats.Msg,
 	if err := checkBatch(msgs); err != nil {
 		return 0, err
 	}
-	ctx, stop := untilGone(ctx, js.Conn())
-	defer stop()
-	if !js.Conn().IsConnected() {
-		return 0, ErrAway
+	ctx, stop, err := WhileConnected(ctx, js.Conn())
+	if err != nil {
+		return 0, err
 	}
+	defer stop()
 	for _, m := range msgs {
 		if m.Header == nil {
 			m.Header = nats.Header{}
@@ -90,21 +90,6 @@ func publishBatch(ctx context.Context, js jetstream.JetStream, msgs []*nats.Msg,
 		return 0, batchError(err, expectLast)
 	}
 	return ack.Sequence, nil
-}
-
-// untilGone ends ctx when the connection goes: no answer comes then any more.
-func untilGone(ctx context.Context, nc *nats.Conn) (context.Context, func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	gone := nc.StatusChanged(nats.RECONNECTING, nats.CLOSED)
-	go func() {
-		if _, went := <-gone; went {
-			cancel()
-		}
-	}()
-	return ctx, func() {
-		nc.RemoveStatusListener(gone)
-		cancel()
-	}
 }
 
 // firstAckTimeout is how long a batch waits for the server's answer to its

@@ -219,3 +219,39 @@ func TestConnectLater(t *testing.T) {
 	await(true)
 	request(t, nc, wire.ReportSubject("alpha"))
 }
+
+// What is asked over a connection ends with it, and is not begun over one
+// that is away.
+func TestWhileConnected(t *testing.T) {
+	b := bustest.Start(t, bustest.Options{Rigs: []string{"alpha"}})
+	p := b.Proxy()
+	d := b.RigDial("alpha")
+	d.URL = p.URL()
+	nc := b.Connect(d)
+	ctx, stop, err := bus.WhileConnected(t.Context(), nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ctx.Err() != nil {
+		t.Error("it ends while the connection is there")
+	}
+	stop()
+	ctx, stop, err = bus.WhileConnected(t.Context(), nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	p.Down()
+	select {
+	case <-ctx.Done():
+	case <-time.After(bustest.Wait):
+		t.Fatal("it does not end with the connection")
+	}
+	if cause := context.Cause(ctx); !errors.Is(cause, bus.ErrAway) {
+		t.Errorf("it ends with %v", cause)
+	}
+	until(t, "the connection is away", func() bool { return !nc.IsConnected() })
+	if _, _, err := bus.WhileConnected(t.Context(), nc); !errors.Is(err, bus.ErrAway) {
+		t.Errorf("away: %v", err)
+	}
+}

@@ -19,6 +19,8 @@ type Proxy struct {
 	state  proxyState
 	conns  map[*proxied]struct{}
 	closed bool
+	// lost counts the answers' bytes that were lost.
+	lost int64
 	// sent counts what clients sent since then was set, which is called once
 	// it is after.
 	sent, after int64
@@ -134,6 +136,13 @@ func (p *Proxy) set(s proxyState) {
 	p.change.Broadcast()
 }
 
+// Lost counts the bytes of answers that were lost.
+func (p *Proxy) Lost() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.lost
+}
+
 // Close ends the proxy.
 func (p *Proxy) Close() {
 	_ = p.listener.Close()
@@ -212,6 +221,9 @@ func (p *Proxy) pass(c *proxied, to, from net.Conn, answers bool) {
 			return
 		}
 		if lose {
+			p.mu.Lock()
+			p.lost += int64(n)
+			p.mu.Unlock()
 			continue
 		}
 		if _, err := to.Write(buf[:n]); err != nil {
