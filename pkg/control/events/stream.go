@@ -38,6 +38,8 @@ const (
 	chunkBytes  = 8 << 20
 	// chunksAhead is how many chunks are read before they are taken.
 	chunksAhead = 2
+	// endTimeout is how long the bus may take to say where the stream ends.
+	endTimeout = 5 * time.Second
 	// aheadEvents and aheadBytes are how much the server sends before it is
 	// asked again.
 	aheadEvents = 10_000
@@ -49,9 +51,12 @@ func (s *Stream) End(ctx context.Context) (uint64, error) {
 	if !s.js.Conn().IsConnected() {
 		return 0, fmt.Errorf("reading where the events stream ends: %w", bus.ErrAway)
 	}
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	ctx, cancel := context.WithTimeout(ctx, endTimeout)
 	defer cancel()
 	str, err := s.js.Stream(ctx, wire.StreamEvents)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("%w: %w", bus.ErrNoAnswer, err)
+	}
 	if err != nil {
 		return 0, fmt.Errorf("reading where the events stream ends: %w", err)
 	}
