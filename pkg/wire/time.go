@@ -22,6 +22,9 @@ func (t Time) Time() time.Time { return t.t }
 // IsZero says that t is no moment.
 func (t Time) IsZero() bool { return t.t.IsZero() }
 
+// Equal says that t and u are the same moment.
+func (t Time) Equal(u Time) bool { return t.t.Equal(u.t) }
+
 // String gives the moment as it is on the wire.
 func (t Time) String() string { return t.t.Format(timeLayout) }
 

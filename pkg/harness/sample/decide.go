@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"thermite/pkg/harness/ledger"
@@ -53,7 +54,8 @@ func (s *State) between(cfg Config, c chance) (ledger.Draft, error) {
 		return ledger.NewDraft("controller", "", "", rigCheck(c))
 	}
 	k := &kits[s.Runs%uint64(len(kits))]
-	metric := k.metric
+	metric, bound := k.metric, k.best
+	metric.Bound = &bound
 	body := wire.RunCreated{Campaign: k.campaign, Kit: k.name, KitVersion: k.version, Title: k.title, Metric: &metric,
 		Worker: c.of(workers), Lanes: c.between(2, 4), Seed: c.between(1, 1<<30),
 		Budget: &wire.Budget{MicroDollars: 25_000_000, Attempts: 400, WallMS: 6 * 3600 * 1000}}
@@ -85,6 +87,10 @@ func (r *run) decide(c chance) (ledger.Draft, error) {
 	}
 	if len(r.Waiting) < 2 {
 		return r.add(c, "planner", false)
+	}
+	// A promoted attempt is the champion before the judge goes on.
+	if i := slices.IndexFunc(r.Lanes, func(l lane) bool { return l.Stage == promoted }); i >= 0 {
+		return r.advance(c, uint64(i)+1, r.Lanes[i])
 	}
 	// From a lane drawn at random, the first that has something to do.
 	first := c.IntN(len(r.Lanes))
@@ -177,6 +183,10 @@ func (r *run) advance(c chance, number uint64, l lane) (ledger.Draft, error) {
 		if !c.one(3) {
 			return r.draft(actor, actor, r.call(c, l.Trial))
 		}
+		if l.Tries == 0 && c.one(20) {
+			return r.draft(about("lane", number), actor, wire.TrialEnded{Trial: l.Trial, Lane: number, Outcome: "failed",
+				Why: "the worker ended without an attempt", WallMS: c.between(1000, 90_000)})
+		}
 		n := r.Attempts + 1
 		return r.draft(actor, about("attempt", n), wire.Attempt{Attempt: n, Trial: l.Trial, Lane: number, Experiment: l.Experiment,
 			Title: c.of(kitOf(r.Kit).ideas), Patch: c.hash(), Files: c.between(1, 4), Added: c.between(3, 160), Removed: c.between(0, 90)})
@@ -239,6 +249,8 @@ func (r *run) verdict(l lane) wire.Verdict {
 	low, high := round(score-half), round(score+half)
 	v := wire.Verdict{Attempt: l.Attempt, Score: &score, Low: &low, High: &high, Values: map[string]float64{k.metric.Name: score}}
 	switch gain := k.gain(r.Best, score); {
+	case k.gain(k.best, score) > 0:
+		v.Outcome, v.Why = "suspect", fmt.Sprintf("past the kit's bound of %g: the owner decides", k.best)
 	case gain > 2*half:
 		v.Outcome, v.Why = wire.VerdictPromoted, fmt.Sprintf("better than the champion by %g", round(gain))
 	case gain > 0:

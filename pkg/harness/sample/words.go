@@ -25,11 +25,16 @@ func (k *kit) gain(than, score float64) float64 {
 }
 
 // score draws an attempt's score: mostly worse than the champion's, at times
-// a part of the way from it to the best.
+// a part of the way from it to the best, rarely past that.
 func (k *kit) score(c chance, champion float64) float64 {
 	way := k.best - champion
-	if c.IntN(100) < 22 {
+	switch p := c.IntN(200); {
+	case p == 0:
+		return round(k.best + (k.best-k.base)*0.01)
+	case p < 40:
 		return round(champion + way*c.Float64()*0.35)
+	case p < 55:
+		return round(champion + math.Copysign(champion*0.0007*c.Float64(), way))
 	}
 	return round(champion - (k.best-k.base)*c.Float64()*0.4 - way*0.05)
 }
@@ -104,12 +109,12 @@ var (
 	}
 )
 
-// text draws a text of so many sentences.
+// text draws a text of so many sentences, none twice.
 func (c chance) text(least, most int) string {
-	n := int(c.between(least, most))
-	words := make([]string, n)
-	for i := range words {
-		words[i] = c.of(sentences)
+	order := c.Perm(len(sentences))[:min(c.between(least, most), uint64(len(sentences)))]
+	words := make([]string, len(order))
+	for i, n := range order {
+		words[i] = sentences[n]
 	}
 	return strings.Join(words, " ")
 }
