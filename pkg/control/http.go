@@ -16,6 +16,9 @@ const (
 	headerTimeout  = 10 * time.Second
 	idleTimeout    = 2 * time.Minute
 	maxHeaderBytes = 64 << 10
+	// answerTimeout is how long a call may take until its answer is out,
+	// longer than any takes by itself: for who reads it too slowly.
+	answerTimeout = 6 * time.Minute
 	// finishWait is how long calls that go on may take to end at a stop.
 	finishWait = 2 * time.Second
 )
@@ -29,7 +32,7 @@ func httpPart(l net.Listener, handler http.Handler, tlsConfig *tls.Config, log *
 		defer endCalls()
 		server := &http.Server{
 			Handler: handler, TLSConfig: tlsConfig,
-			ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
+			ReadHeaderTimeout: headerTimeout, WriteTimeout: answerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
 			BaseContext: func(net.Listener) context.Context { return calls },
 			// What a stranger's connection does wrong is no one's concern.
 			ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),

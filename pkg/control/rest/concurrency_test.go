@@ -4,12 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	"thermite/pkg/control/rest"
 	"thermite/pkg/control/service"
 )
 
@@ -122,5 +127,46 @@ func TestPanicIsAnswered(t *testing.T) {
 	}
 	if r := w.do(ask{method: "GET", path: "/v1/health"}); r.status != http.StatusOK {
 		t.Errorf("the next call is answered %d", r.status)
+	}
+}
+
+// Promise: a body that does not come is not waited for, and one that comes
+// slowly but in time leaves the call all the time it needs.
+func TestSlowBody(t *testing.T) {
+	w := newWorld(t)
+	const patience = 200 * time.Millisecond
+	server := httptest.NewTLSServer(rest.NewWith(w.service, slog.New(slog.DiscardHandler), patience))
+	defer server.Close()
+	token := w.rig("a")
+	post := func(body io.Reader) *http.Response {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), "POST", server.URL+"/v1/rigs/a/supervisor", body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+token)
+		req.Header.Set("Content-Type", "application/json")
+		res, err := server.Client().Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		return res
+	}
+	stuck, end := io.Pipe()
+	defer end.Close()
+	if res := post(stuck); res.StatusCode != http.StatusRequestTimeout {
+		t.Errorf("a body that does not come is answered %d", res.StatusCode)
+	}
+	w.take = func(ctx context.Context) error {
+		select {
+		case <-time.After(3 * patience):
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	if res := post(strings.NewReader(registration(t))); res.StatusCode != http.StatusOK {
+		t.Errorf("a call that takes its time after its body is answered %d", res.StatusCode)
 	}
 }

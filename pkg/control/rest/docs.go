@@ -132,3 +132,19 @@ func shownSchemas(doc *huma.OpenAPI) []shownSchema {
 	}
 	return list
 }
+
+// shownCode is a code of a problem on the page.
+type shownCode struct {
+	Code, Means string
+	Status      int
+}
+
+// shownCodes gives every code, by name.
+func shownCodes() []shownCode {
+	all := service.Codes()
+	var list []shownCode
+	for _, code := range slices.Sorted(maps.Keys(all)) {
+		list = append(list, shownCode{string(code), all[code].Means, statuses[all[code].Kind]})
+	}
+	return list
+}

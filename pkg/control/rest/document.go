@@ -91,8 +91,9 @@ func renderDocs(doc *huma.OpenAPI) ([]byte, error) {
 		Title      string
 		Paragraphs []string
 		Tags       []shownTag
+		Codes      []shownCode
 		Schemas    []shownSchema
-	}{doc.Info.Title, paragraphs(doc.Info.Description), shownTags(doc), shownSchemas(doc)})
+	}{doc.Info.Title, paragraphs(doc.Info.Description), shownTags(doc), shownCodes(), shownSchemas(doc)})
 	if err != nil {
 		return nil, err
 	}

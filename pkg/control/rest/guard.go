@@ -25,6 +25,7 @@ type call struct {
 	source string
 	route  string
 	caller service.Caller
+	answer *answer
 }
 
 type callKey struct{}
@@ -45,6 +46,7 @@ func (a *API) guard(next http.Handler) http.Handler {
 		c := &call{id: rand.Text()[:16], source: sourceOf(r.RemoteAddr)}
 		r = r.WithContext(context.WithValue(r.Context(), callKey{}, c))
 		answer := &answer{ResponseWriter: w}
+		c.answer = answer
 		start := time.Now()
 		setHeaders(w.Header(), c)
 		defer a.logCall(r, c, answer, start)

@@ -12,6 +12,7 @@ package rest
 import (
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -28,12 +29,16 @@ type API struct {
 	handler http.Handler
 	// methods are each path's, for the answer to another one.
 	methods map[string][]string
+	// bodyTimeout is how long a body may take to come.
+	bodyTimeout time.Duration
 }
 
 // New makes the API. It answers everything under /v1/.
-func New(s *service.Service, log *slog.Logger) *API {
+func New(s *service.Service, log *slog.Logger) *API { return newAPI(s, log, bodyTimeout) }
+
+func newAPI(s *service.Service, log *slog.Logger, bodyTimeout time.Duration) *API {
 	setUp()
-	a := &API{service: s, log: log, mux: http.NewServeMux(), methods: map[string][]string{}}
+	a := &API{service: s, log: log, bodyTimeout: bodyTimeout, mux: http.NewServeMux(), methods: map[string][]string{}}
 	a.huma = humago.New(a.mux, config())
 	a.stateRoutes()
 	a.rigRoutes()

@@ -45,7 +45,7 @@ func add[In, Out any](a *API, r route, do func(context.Context, service.Caller, 
 		OperationID: r.id, Method: r.method, Path: r.path, Summary: r.summary, Description: r.more, Tags: []string{r.tag},
 		Security: security(r.may), Errors: r.statuses(), RequestBody: r.body, Metadata: map[string]any{metaMay: r.may},
 		// huma refuses a body of just the limit.
-		MaxBodyBytes: maxBody + 1, BodyReadTimeout: bodyTimeout, SkipValidateBody: r.body != nil,
+		MaxBodyBytes: maxBody + 1, BodyReadTimeout: a.bodyTimeout, SkipValidateBody: r.body != nil,
 		Middlewares: huma.Middlewares{a.admit(r)},
 	}
 	switch {
@@ -56,7 +56,12 @@ func add[In, Out any](a *API, r route, do func(context.Context, service.Caller, 
 	}
 	a.methods[r.path] = append(a.methods[r.path], r.method)
 	huma.Register(a.huma, op, func(ctx context.Context, in *In) (*Out, error) {
-		out, err := do(ctx, callOf(ctx).caller, in)
+		call := callOf(ctx)
+		if r.hasBody() {
+			// The deadline was the body's; what the call does next has its own.
+			_ = huma.SetReadDeadline(call.answer, time.Time{})
+		}
+		out, err := do(ctx, call.caller, in)
 		if err != nil {
 			return nil, a.fail(ctx, err)
 		}

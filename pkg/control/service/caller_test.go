@@ -3,6 +3,8 @@ package service
 import (
 	"context"
 	"errors"
+	"os"
+	"regexp"
 	"testing"
 
 	"thermite/pkg/wire"
@@ -51,12 +53,12 @@ func TestEveryMethodChecksItsCaller(t *testing.T) {
 	}
 }
 
-// Promise: every code has a kind, and an error that nobody named is internal,
+// Promise: every code has a kind and a meaning, and an error that nobody named is internal,
 // with its own words kept to the log.
 func TestErrors(t *testing.T) {
-	for code, kind := range kinds {
-		if kind == KindInternal && code != CodeInternal {
-			t.Errorf("%s is internal", code)
+	for code, info := range Codes() {
+		if info.Means == "" || (info.Kind == KindInternal) != (code == CodeInternal) {
+			t.Errorf("%s is %+v", code, info)
 		}
 	}
 	cause := errors.New("the disk's secret words")
@@ -67,6 +69,23 @@ func TestErrors(t *testing.T) {
 	named := invalid("body.name", errors.New("no"))
 	if ErrorOf(named) != named {
 		t.Error("a named error is another")
+	}
+}
+
+// Promise: every code that the source names is in the catalogue.
+func TestCatalogueIsWhole(t *testing.T) {
+	source, err := os.ReadFile("errors.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := regexp.MustCompile(`(?m)^\tCode\w+ +Code = "(\w+)"$`).FindAllSubmatch(source, -1)
+	if len(all) != len(Codes()) {
+		t.Errorf("%d codes are named, and %d are in the catalogue", len(all), len(Codes()))
+	}
+	for _, m := range all {
+		if _, ok := Codes()[Code(m[1])]; !ok {
+			t.Errorf("%s is not in the catalogue", m[1])
+		}
 	}
 }
 

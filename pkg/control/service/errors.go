@@ -3,6 +3,7 @@ package service
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 )
 
@@ -67,20 +68,55 @@ const (
 	CodeCancelled       Code = "cancelled"
 )
 
-// kinds is the catalogue: every code and its kind.
-var kinds = map[Code]Kind{
-	CodeInternal: KindInternal, CodeInvalid: KindInvalid, CodeMalformed: KindMalformed, CodeNotJSON: KindMalformed, CodeBodyTooLarge: KindTooLarge,
-	CodeBodySlow: KindSlow, CodeContentType: KindMediaType, CodeNotSignedIn: KindNotSignedIn, CodeBadToken: KindNotSignedIn,
-	CodeTooManyFailures: KindTooMany, CodeTooManyCalls: KindTooMany, CodeBusy: KindUnavailable, CodeNotAllowed: KindNotAllowed,
-	CodeNoRoute: KindNotFound, CodeMethod: KindMethod, CodeNoRig: KindNotFound, CodeRigExists: KindConflict,
-	CodeRigRetired: KindConflict, CodeRigNotRetired: KindConflict, CodeNoLedger: KindNotFound, CodeNoNeed: KindNotFound,
-	CodeNeedStays: KindConflict, CodeNoToken: KindNotFound, CodeLastOwner: KindConflict, CodeNotWaiting: KindConflict,
-	CodeKeysMissing: KindConflict, CodeBusKeyRefused: KindConflict, CodeSealKeyRefused: KindConflict, CodeOvertaken: KindConflict,
-	CodeBusAway: KindUnavailable, CodeKeyReused: KindConflict, CodeSignInLink: KindNotSignedIn, CodeCancelled: KindUnavailable,
+// CodeInfo says what a code means.
+type CodeInfo struct {
+	Kind Kind
+	// Means says it for a person who writes a program.
+	Means string
 }
 
+// catalogue is every code.
+var catalogue = map[Code]CodeInfo{
+	CodeInternal:        {KindInternal, "Control failed; its log says why under the request's id"},
+	CodeInvalid:         {KindInvalid, "Something in the request can't be: errors says what and where"},
+	CodeMalformed:       {KindMalformed, "The request can't be read"},
+	CodeNotJSON:         {KindMalformed, "The body is missing, or is not one JSON value in UTF-8 with no field twice"},
+	CodeBodyTooLarge:    {KindTooLarge, "The body is over the limit"},
+	CodeBodySlow:        {KindSlow, "The body did not come in time"},
+	CodeContentType:     {KindMediaType, "Content-Type does not say application/json"},
+	CodeNotSignedIn:     {KindNotSignedIn, "The call needs a token and had none"},
+	CodeBadToken:        {KindNotSignedIn, "The token is not good: mistyped, revoked or replaced"},
+	CodeSignInLink:      {KindNotSignedIn, "The sign-in link was used, or is too old"},
+	CodeTooManyFailures: {KindTooMany, "Too many failed sign-ins from this address: wait as Retry-After says"},
+	CodeTooManyCalls:    {KindTooMany, "Too many calls: wait as Retry-After says"},
+	CodeBusy:            {KindUnavailable, "Control is busy: wait as Retry-After says"},
+	CodeCancelled:       {KindUnavailable, "The call ended before its answer was ready"},
+	CodeNotAllowed:      {KindNotAllowed, "The token is good, but may not do this"},
+	CodeNoRoute:         {KindNotFound, "There is nothing at this path"},
+	CodeMethod:          {KindMethod, "The path takes other methods: Allow says which"},
+	CodeNoRig:           {KindNotFound, "There is no rig of that name"},
+	CodeNoLedger:        {KindNotFound, "Control has no events of that ledger"},
+	CodeNoNeed:          {KindNotFound, "Nothing with that id needs the owner"},
+	CodeNoToken:         {KindNotFound, "There is no token with that id"},
+	CodeRigExists:       {KindConflict, "The name is, or was, another rig's"},
+	CodeRigRetired:      {KindConflict, "The rig is retired"},
+	CodeRigNotRetired:   {KindConflict, "The rig is not retired"},
+	CodeNeedStays:       {KindConflict, "The need ends with what it tells of, not by being seen"},
+	CodeLastOwner:       {KindConflict, "It is the owner's last token"},
+	CodeNotWaiting:      {KindConflict, "No report key with that fingerprint waits"},
+	CodeKeysMissing:     {KindConflict, "The registration names no keys"},
+	CodeBusKeyRefused:   {KindConflict, "Another holds the key for the message bus"},
+	CodeSealKeyRefused:  {KindConflict, "Another holds the seal key"},
+	CodeOvertaken:       {KindConflict, "Another registration of the rig came at the same time: call again"},
+	CodeKeyReused:       {KindConflict, "The idempotency key was used for another request"},
+	CodeBusAway:         {KindUnavailable, "The message bus is away, or has not taken the change yet: try again"},
+}
+
+// Codes gives every code with its meaning.
+func Codes() map[Code]CodeInfo { return maps.Clone(catalogue) }
+
 // Kind gives the code's kind.
-func (c Code) Kind() Kind { return kinds[c] }
+func (c Code) Kind() Kind { return catalogue[c].Kind }
 
 // FieldError names one thing in a request that is wrong.
 type FieldError struct {
