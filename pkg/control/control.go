@@ -4,11 +4,11 @@
 //	New   state folder ─▶ keys ─▶ store ─▶ authority ─▶ users file and certificate (the bus's server can start)
 //	Run   the bus ─▶ streams ─▶ apply, views built ─▶ reports, asks ─▶ pages and API
 //
-// The looks at the bus's users begin with Run, so that control gets in as
-// soon as the server takes its key. Pages are served once every view is built
-// and never before, so none shows a part of a rig. A failure that trying
-// again can't mend ends Run, with what to do in its words; what can be mended
-// is tried again by the part that met it.
+// The looks at the bus's users begin as soon as the server takes control's
+// key. Pages are served once every view is built and never before, so none
+// shows a part of a rig. A failure that trying again can't mend ends Run,
+// with what to do in its words; what can be mended is tried again by the part
+// that met it.
 package control
 
 import (
@@ -18,6 +18,8 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"thermite/pkg/bus"
@@ -26,6 +28,7 @@ import (
 	"thermite/pkg/control/needs"
 	"thermite/pkg/control/rigs"
 	"thermite/pkg/control/runs"
+	"thermite/pkg/control/service"
 	"thermite/pkg/control/store"
 	"thermite/pkg/control/users"
 	"thermite/pkg/control/views"
@@ -47,6 +50,8 @@ type Control struct {
 	tls       *tls.Config
 	// apply is there once the views are built.
 	apply *apply.Apply
+	// service is there once control serves.
+	service atomic.Pointer[service.Service]
 }
 
 // New makes control ready to run: its keys, its store, and the files that the
@@ -80,7 +85,7 @@ func (c *Control) open(ctx context.Context) (err error) {
 		return err
 	}
 	if made {
-		c.config.Log.Info("the owner's token was made: read it once and move it away", "file", identity.OwnerTokenFile)
+		c.config.Log.Info("the owner's token was made: read it and move it away", "file", filepath.Join(c.config.StateDir, identity.OwnerTokenFile))
 	}
 	if c.runs, err = runs.Open(ctx, c.store); err != nil {
 		return err

@@ -48,9 +48,12 @@ func (c *Control) Run(ctx context.Context) error {
 // work starts the parts, each once those before it are ready, and waits for
 // the end.
 func (c *Control) work(ctx context.Context, parts *parts, link *link) error {
+	if err := c.reachBus(ctx, link); err != nil {
+		return err
+	}
 	parts.start("the bus's users", c.users.Run)
 	parts.start("the rigs' figures", c.rigs.Run)
-	js, err := c.openBus(ctx, link)
+	js, err := c.openStreams(ctx, link)
 	if err != nil {
 		return err
 	}
@@ -95,6 +98,7 @@ func (c *Control) startSurfaces(parts *parts, js jetstream.JetStream, state *bus
 		Join:  service.Join{ControlURL: c.URL(), BusURL: c.config.busPublicURL(), Authority: string(c.authority.PEM()), Fingerprint: c.authority.Fingerprint()},
 		Build: c.config.Build, Now: c.config.Now, Rand: c.config.Rand, Log: c.config.Log,
 	})
+	c.service.Store(s)
 	parts.start("the service", s.Run)
 	mux := http.NewServeMux()
 	mux.Handle("/v1/", rest.New(s, c.config.Log))
@@ -102,23 +106,28 @@ func (c *Control) startSurfaces(parts *parts, js jetstream.JetStream, state *bus
 	parts.start("the pages and the API", httpPart(c.listener, mux, c.tls, c.config.Log, c.ready))
 }
 
-// openBus waits for the bus, and makes its streams.
-func (c *Control) openBus(ctx context.Context, link *link) (jetstream.JetStream, error) {
+// reachBus waits for the bus's server, and has it take the users.
+func (c *Control) reachBus(ctx context.Context, link *link) error {
 	c.tell("waiting for the bus's server at " + c.config.BusURL)
-	waits := func(err error) {
+	err := link.came.wait(ctx, func(err error) {
 		c.config.Log.Warn("control waits for the bus's server", "url", c.config.BusURL, "err", err)
+	})
+	if err != nil {
+		return err
 	}
-	if err := link.came.wait(ctx, waits); err != nil {
-		return nil, err
-	}
-	if err := link.systemCame.wait(ctx, waits); err != nil {
-		return nil, err
+	if err := link.systemCame.wait(ctx, func(error) {}); err != nil {
+		return err
 	}
 	// The server answers nothing while it reloads, so what is asked of it
 	// waits for the first reload. One that fails is tried again at each look.
 	if err := c.users.Now(ctx); ctx.Err() != nil {
-		return nil, err
+		return err
 	}
+	return nil
+}
+
+// openStreams makes the bus's streams.
+func (c *Control) openStreams(ctx context.Context, link *link) (jetstream.JetStream, error) {
 	js, err := jetstream.New(link.control)
 	if err != nil {
 		return nil, fmt.Errorf("opening JetStream: %w", err)
