@@ -219,6 +219,9 @@ func (l *Ledger) noticeLocked(words string) {
 	}
 }
 
+// Path is the store's file.
+func (l *Ledger) Path() string { return l.cfg.Path }
+
 // CheckTook is how long the check of the whole store took at Open.
 func (l *Ledger) CheckTook() time.Duration { return l.check }
 
