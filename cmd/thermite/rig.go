@@ -139,7 +139,8 @@ the token and the certificate as files, to be taken there.`,
 func (a *app) showRigToken(made service.RigToken, dir string) error {
 	token := made.Token
 	if dir != "" {
-		if err := writeRigFiles(dir, made); err != nil {
+		var err error
+		if dir, err = writeRigFiles(dir, made); err != nil {
 			return fmt.Errorf("rig %s is made, but its token could not be written: %w\nGet a new one: thermite rig token %s", made.Name, err, made.Name)
 		}
 		made.Token = ""
@@ -157,25 +158,40 @@ func (a *app) showRigToken(made service.RigToken, dir string) error {
 	if err := a.printTable(t); err != nil {
 		return err
 	}
-	if dir == "" {
-		a.warn("The token is shown this once. --dir would have written it to a file instead.")
-	}
+	a.warnJoin(made, dir)
 	return nil
 }
 
-// writeRigFiles writes the two files that a rig's machine needs.
-func writeRigFiles(dir string, made service.RigToken) error {
+// warnJoin says what to do next with a rig's new token.
+func (a *app) warnJoin(made service.RigToken, dir string) {
+	if dir == "" {
+		a.warn("\nThe token is shown this once. With --dir DIR it goes into a file, beside the authority's certificate.")
+		dir = "DIR"
+	}
+	a.warn("On the rig's machine, with the two files of %s:\n"+
+		"  thermite-harness --rig %s\n"+
+		"  thermite-supervisor --rig %s --control-url %s --nats-url %s --token-file %s --authority %s",
+		dir, made.Name, made.Name, made.Join.ControlURL, made.Join.BusURL, filepath.Join(dir, "rig.token"), filepath.Join(dir, "authority.pem"))
+}
+
+// writeRigFiles writes the two files that a rig's machine needs, and gives
+// the folder's whole path.
+func writeRigFiles(dir string, made service.RigToken) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
+		return "", err
 	}
 	if err := os.WriteFile(filepath.Join(dir, "authority.pem"), []byte(made.Join.Authority), 0o644); err != nil {
-		return err
+		return "", err
 	}
 	path := filepath.Join(dir, "rig.token")
 	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
-		return err
+		return "", err
 	}
-	return os.WriteFile(path, []byte(made.Token+"\n"), 0o600)
+	return dir, os.WriteFile(path, []byte(made.Token+"\n"), 0o600)
 }
 
 func rigTokenCommand(a *app) *cobra.Command {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -237,13 +238,15 @@ func (w *eventsTable) end() error {
 	return nil
 }
 
-// what says what an event is about and what it says.
-func what(e wire.Event) string {
-	words := views.Summary(e)
-	if e.Subject == "" {
-		return words
+// what says what an event is about, and what it says.
+func what(e wire.Event) string { return about(e.Subject, views.Summary(e)) }
+
+// about puts an event's subject before its summary, unless that names it.
+func about(subject, summary string) string {
+	if strings.Contains(summary, strings.Replace(subject, ":", " ", 1)) {
+		return summary
 	}
-	return e.Subject + " " + words
+	return strings.TrimSpace(subject + " " + summary)
 }
 
 // clock writes an event's time: the time of day on a terminal if it was

@@ -150,7 +150,7 @@ func (a *app) recentTable(lines []views.Line) *table {
 	now := time.Now()
 	t := &table{header: []string{"NEWEST EVENTS", "KIND", "RUN", "WHAT"}, wide: []int{2, 3}}
 	for _, l := range lines[:min(len(lines), recentShown)] {
-		t.add(a.moment(l.Time.Time(), now), l.Kind, orDash(l.Run), strings.TrimSpace(l.Subject+" "+l.Summary))
+		t.add(a.moment(l.Time.Time(), now), l.Kind, orDash(l.Run), about(l.Subject, l.Summary))
 	}
 	return t
 }
