@@ -72,7 +72,8 @@ A list gives at most limit entries, and next where there are more: give it as af
 
 An error is a problem of RFC 9457 (application/problem+json) with a stable code, words for a person, and in errors what in the
 request was wrong. A call that makes something takes Idempotency-Key: made again with the same key within 24 hours, it
-gives the same answer and makes nothing more.`
+gives the same answer and makes nothing more. Answers hold tokens, so control keeps them in memory: once it was started
+again, the call says that the thing is there already, and a rig or a reader can be given a new token.`
 
 var tags = []*huma.Tag{
 	{Name: tagRigs, Description: "The machines that work, and what they did"},

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"regexp"
 	"testing"
@@ -65,6 +66,9 @@ func TestErrors(t *testing.T) {
 	e := ErrorOf(cause)
 	if e.Code != CodeInternal || e.Kind() != KindInternal || e.Text == cause.Error() || !errors.Is(e, cause) {
 		t.Errorf("it is shown as %v %q", e.Code, e.Text)
+	}
+	if e := ErrorOf(fmt.Errorf("reading: %w", context.Canceled)); e.Code != CodeCancelled {
+		t.Errorf("an ended call is shown as %v", e.Code)
 	}
 	named := invalid("body.name", errors.New("no"))
 	if ErrorOf(named) != named {

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -157,12 +158,15 @@ func invalid(location string, err error) *Error {
 	return &Error{Code: CodeInvalid, Text: err.Error(), Fields: []FieldError{{Location: location, Message: err.Error()}}}
 }
 
-// ErrorOf gives err as an *Error. What is none is internal: its own words
-// are the cause alone.
+// ErrorOf gives err as an *Error. What is none is internal, unless the call
+// was ended: its own words are the cause alone.
 func ErrorOf(err error) *Error {
 	var e *Error
-	if errors.As(err, &e) {
+	switch {
+	case errors.As(err, &e):
 		return e
+	case errors.Is(err, context.Canceled):
+		return cancelled(err)
 	}
 	return &Error{Code: CodeInternal, Text: "control failed at this; its log says why", Cause: err}
 }

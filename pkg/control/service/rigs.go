@@ -129,7 +129,7 @@ func (s *Service) Rig(ctx context.Context, c Caller, rig string, q RigQuery) (Ri
 	if err != nil {
 		return RigView{}, err
 	}
-	v, err := s.view(ctx, rig, q.Ledger)
+	v, err := s.view(ctx, r, q.Ledger)
 	if err != nil {
 		return RigView{}, err
 	}
@@ -144,32 +144,36 @@ func (s *Service) Rig(ctx context.Context, c Caller, rig string, q RigQuery) (Ri
 	return full, nil
 }
 
-// view gives the view of one of the rig's ledgers. One that is not the
-// current one is read from the stream, which takes a turn.
-func (s *Service) view(ctx context.Context, rig, ledger string) (views.Rig, error) {
+// view gives the view of one of the rig's ledgers. That of a rig at work is
+// there; another is read from the stream, which takes a turn.
+func (s *Service) view(ctx context.Context, r rigs.Rig, ledger string) (views.Rig, error) {
 	if ledger != "" {
 		if err := wire.CheckLedger(ledger); err != nil {
 			return views.Rig{}, invalid("query.ledger", err)
 		}
 	}
-	done, err := s.limits.read(ctx)
-	if err != nil {
-		return views.Rig{}, err
+	if ledger != "" || r.Retired() {
+		done, err := s.limits.read(ctx)
+		if err != nil {
+			return views.Rig{}, err
+		}
+		defer done()
 	}
-	defer done()
-	var v views.Rig
-	if ledger == "" {
-		v, err = s.config.Views.Rig(ctx, rig)
-	} else {
-		v, err = s.config.Views.Ledger(ctx, rig, ledger)
-	}
+	v, err := s.readView(ctx, r.Name, ledger)
 	switch {
 	case errors.Is(err, views.ErrNoLedger):
-		return views.Rig{}, newError(CodeNoLedger, "control has no events of ledger %s of rig %s", ledger, rig)
+		return views.Rig{}, newError(CodeNoLedger, "control has no events of ledger %s of rig %s", ledger, r.Name)
 	case err != nil:
 		return views.Rig{}, s.busError(ctx, err)
 	}
 	return v, nil
+}
+
+func (s *Service) readView(ctx context.Context, rig, ledger string) (views.Rig, error) {
+	if ledger == "" {
+		return s.config.Views.Rig(ctx, rig)
+	}
+	return s.config.Views.Ledger(ctx, rig, ledger)
 }
 
 // RigHistory gives a page of a rig's history, newest first.
