@@ -30,10 +30,8 @@ type Relay struct {
 	last, cursor uint64
 	// control is where control is, as it said last.
 	control wire.Place
-	// answered says that control answered since the ledger began here, and
-	// sent is where the cursor was then.
-	answered bool
-	sent     uint64
+	// sent is where the cursor was when it said so.
+	sent uint64
 	// again says that control refused a page: one page a round goes, from
 	// control's place, until control is at least at until.
 	again bool
@@ -120,14 +118,14 @@ func (r Relay) held() uint64 {
 func (r Relay) heed(at wire.Place) (Relay, []Note) {
 	r.control = at
 	if r.ledger == "" {
-		return r, nil
+		return r, nil // what follows begins there
 	}
 	var notes []Note
 	switch held := r.held(); {
 	case r.again:
 		r.again = held < r.until
 		r.cursor = held
-	case r.answered && held < r.sent:
+	case held < r.sent:
 		r.again, r.until, r.cursor = true, r.sent, held
 		notes = []Note{{Level: slog.LevelWarn, Text: textBehind, Attrs: []slog.Attr{
 			slog.String("ledger", r.ledger), slog.Uint64("control", held), slog.Uint64("sent", r.sent)}}}
@@ -135,7 +133,7 @@ func (r Relay) heed(at wire.Place) (Relay, []Note) {
 		// Pages from before this supervisor's start were still on the bus.
 		r.cursor = held
 	}
-	r.answered, r.sent = true, r.cursor
+	r.sent = r.cursor
 	return r, notes
 }
 
@@ -155,7 +153,7 @@ func (r Relay) follow(e LedgerAt) (Relay, []Note) {
 	}
 	r.ledger = e.Ledger
 	r.cursor = r.held()
-	r.answered, r.again = false, false
+	r.sent, r.again = r.cursor, false
 	r.limit = wire.MaxPageEvents
 	return r, notes
 }
