@@ -11,6 +11,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/url"
 	"os"
@@ -24,6 +25,9 @@ import (
 // ErrBuild says that this binary was built without a part of SQLite that
 // Thermite needs.
 var ErrBuild = errors.New("this binary was built without SQLite's FTS5: build it with make, or with -tags sqlite_fts5")
+
+// ErrNotDatabase says that the file is something else than a database.
+var ErrNotDatabase = errors.New("it is not a database, and is left as it is")
 
 // readers is how many connections read at once.
 const readers = 4
@@ -72,7 +76,7 @@ func (d *DB) open(ctx context.Context, migrations fs.FS) error {
 	if err != nil {
 		return err
 	}
-	if err := f.Close(); err != nil {
+	if err := errors.Join(checkHeader(f), f.Close()); err != nil {
 		return err
 	}
 	if d.writer, err = connect(ctx, d.path, 1, "&_txlock=immediate"); err != nil {
@@ -83,6 +87,23 @@ func (d *DB) open(ctx context.Context, migrations fs.FS) error {
 	}
 	d.reads, err = connect(ctx, d.path, readers, "&_query_only=1")
 	return err
+}
+
+// checkHeader says whether the file is new or begins as a database does.
+// SQLite itself takes a short file of anything for a new one and writes over
+// it.
+func checkHeader(f *os.File) error {
+	const header = "SQLite format 3\x00"
+	b := make([]byte, len(header))
+	switch n, err := io.ReadFull(f, b); {
+	case n == 0 && errors.Is(err, io.EOF):
+		return nil
+	case err != nil && !errors.Is(err, io.ErrUnexpectedEOF):
+		return err
+	case string(b[:n]) != header:
+		return ErrNotDatabase
+	}
+	return nil
 }
 
 func connect(ctx context.Context, path string, most int, more string) (*sqlx.DB, error) {

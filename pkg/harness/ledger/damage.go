@@ -10,6 +10,7 @@ import (
 
 	"github.com/mattn/go-sqlite3"
 
+	"thermite/pkg/sqlite"
 	"thermite/pkg/wire"
 )
 
@@ -65,7 +66,7 @@ func (l *Ledger) note(err error, at place, event uint64) error {
 // unreadable says that SQLite found its file broken.
 func unreadable(err error) bool {
 	var e sqlite3.Error
-	return errors.As(err, &e) && (e.Code == sqlite3.ErrCorrupt || e.Code == sqlite3.ErrNotADB)
+	return errors.Is(err, sqlite.ErrNotDatabase) || errors.As(err, &e) && (e.Code == sqlite3.ErrCorrupt || e.Code == sqlite3.ErrNotADB)
 }
 
 // firstUnreadable looks in a file that SQLite refuses to open for the first
