@@ -190,6 +190,18 @@ func (a *Apply) Wait(ctx context.Context, place uint64) error {
 	}
 }
 
+// Ends takes that the stream was just seen to end at the place. A stream that
+// ends before what the store applied is another one: the apply stops, and
+// Ends says why.
+func (a *Apply) Ends(end uint64) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.stopped == nil && end < a.applied.Place {
+		a.end(pastEnd(a.applied.Place, end))
+	}
+	return a.stopped
+}
+
 func (a *Apply) reached(place uint64) (done bool, moved <-chan struct{}, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -205,6 +217,14 @@ func (a *Apply) nudge() {
 	case a.wake <- struct{}{}:
 	default:
 	}
+}
+
+// end notes that the apply ended for good. The mutex is held.
+func (a *Apply) end(why error) {
+	a.failing, a.stopped, a.since = nil, why, a.Clock()
+	a.handed = nil
+	a.changed()
+	a.nudge()
 }
 
 // changed tells everyone who waits. The mutex is held.

@@ -78,15 +78,16 @@ func (a *Apply) fail(err error) {
 func (a *Apply) stop(err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.failing, a.stopped, a.since = nil, err, a.Clock()
-	a.changed()
+	a.end(err)
 }
 
 // catchUp applies everything up to where the stream is known to go.
 func (a *Apply) catchUp(ctx context.Context) error {
 	for {
-		records, place, target := a.next()
+		records, place, target, stopped := a.next()
 		switch {
+		case stopped != nil:
+			return stopped
 		case records != nil:
 			if err := a.apply(ctx, records); err != nil {
 				a.giveBack(records)
@@ -104,16 +105,16 @@ func (a *Apply) catchUp(ctx context.Context) error {
 
 // next gives the records that were handed and follow the place, if any. What
 // was handed and does not follow is dropped: the stream has it.
-func (a *Apply) next() (records []events.Record, place, target uint64) {
+func (a *Apply) next() (records []events.Record, place, target uint64, stopped error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for len(a.handed) > 0 {
 		records, a.handed = a.handed[0], a.handed[1:]
 		if follow(records, a.applied.Place) {
-			return records, a.applied.Place, a.target
+			return records, a.applied.Place, a.target, a.stopped
 		}
 	}
-	return nil, a.applied.Place, a.target
+	return nil, a.applied.Place, a.target, a.stopped
 }
 
 // giveBack puts records back that could not be applied.

@@ -25,6 +25,9 @@ type Applier interface {
 	// Hand gives records that were just published, so that they need not be
 	// read again.
 	Hand(records []Record)
+	// Ends takes that the stream was just seen to end at the place, and says
+	// when that can't be.
+	Ends(place uint64) error
 	// Wait returns once the store is applied through the place, or says why
 	// it is not.
 	Wait(ctx context.Context, place uint64) error
@@ -216,6 +219,9 @@ func (w *Writer) recover(ctx context.Context) error {
 	end, err := w.stream.End(ctx)
 	if err != nil {
 		return notTaken(err)
+	}
+	if err := w.Apply.Ends(end); err != nil {
+		return &NowError{ReasonApply, err}
 	}
 	if err := w.applied(ctx, end); err != nil {
 		return err
