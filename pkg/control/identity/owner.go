@@ -17,7 +17,7 @@ import (
 )
 
 // FirstToken is the name of the token that control makes at its first start.
-const FirstToken = "first"
+const FirstToken = "owner"
 
 // KeepOwnerToken makes the owner's first token: the file owner.token in dir,
 // which the owner may move away, and its hash in the store. made says that it
@@ -45,7 +45,7 @@ func KeepOwnerToken(ctx context.Context, dir string, s *store.Store, random io.R
 			}
 			made = true
 		}
-		_, err := s.AddToken(ctx, tx, store.Token{Hash: HashToken(token), Role: store.RoleOwner, Name: "owner", CreatedAt: now})
+		_, err := s.AddToken(ctx, tx, store.Token{Hash: HashToken(token), Role: store.RoleOwner, Name: FirstToken, CreatedAt: now})
 		return err
 	})
 	if err != nil {

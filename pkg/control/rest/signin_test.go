@@ -104,3 +104,13 @@ func TestRigTokenIsOneRigs(t *testing.T) {
 		t.Errorf("a retired rig's token is answered %s", p.Code)
 	}
 }
+
+// Promise: what is not there is not in an answer: an empty detail is none.
+func TestEmptyDetailIsAbsent(t *testing.T) {
+	w := newWorld(t)
+	w.rig("a")
+	r := w.do(ask{method: "GET", path: "/v1/audit", token: w.owner})
+	if strings.Contains(string(r.body), `"detail"`) {
+		t.Errorf("the audit log is answered %s", r.body)
+	}
+}

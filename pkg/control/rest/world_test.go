@@ -152,7 +152,7 @@ func newWorld(t testing.TB, use ...func(*world, *service.Config)) *world {
 	for _, u := range use {
 		u(w, &c)
 	}
-	w.owner = w.token(store.RoleOwner, "first")
+	w.owner = w.token(store.RoleOwner, identity.FirstToken)
 	w.service = service.New(c)
 	w.api = rest.New(w.service, log)
 	w.server = httptest.NewTLSServer(w.api)

@@ -109,7 +109,7 @@ type HistoryStep struct {
 	At     wire.Time      `json:"at" doc:"When"`
 	Step   string         `json:"step" doc:"What kind of step" example:"bus_key_changed"`
 	Text   string         `json:"text" doc:"The step, for a person"`
-	Detail map[string]any `json:"detail,omitzero" doc:"More, by name"`
+	Detail map[string]any `json:"detail,omitempty" doc:"More, by name"`
 }
 
 // History is a page of a rig's history, newest first.

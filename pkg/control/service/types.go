@@ -81,7 +81,7 @@ type AuditEntry struct {
 	Source  string         `json:"source" doc:"From where: an address, or the part of control" example:"127.0.0.1"`
 	Action  string         `json:"action" doc:"What was done or refused" example:"rig_made"`
 	Subject string         `json:"subject,omitzero" doc:"What it was done to, mostly a rig" example:"workshop"`
-	Detail  map[string]any `json:"detail,omitzero" doc:"More, by name"`
+	Detail  map[string]any `json:"detail,omitempty" doc:"More, by name"`
 }
 
 // AuditPage is a page of the audit log, newest first.
