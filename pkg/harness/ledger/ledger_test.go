@@ -448,7 +448,7 @@ func TestAppendsAndReadsAtOnce(t *testing.T) {
 // Promise: a ledger is what was appended to it, whatever calls came between:
 // held against a list in memory.
 func TestLedgerIsTheListOfItsEvents(t *testing.T) {
-	fewer(t, 20) // each opens files and syncs them
+	fewer(t, 10) // each opens files and syncs them
 	rapid.Check(t, func(rt *rapid.T) {
 		b := &bench{tb: t, path: filepath.Join(t.TempDir(), "ledger.db"), clock: time.Unix(1_780_000_000, 0), said: &bytes.Buffer{}}
 		l, err := ledger.Open(t.Context(), b.config())
