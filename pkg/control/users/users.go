@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -73,6 +74,8 @@ type Users struct {
 
 	// taken says that the server has taken the files as they are.
 	taken bool
+	// file is the users file as it was last written.
+	file file
 	// need says that the need may be there: it may be from an earlier run.
 	need bool
 	// said is the last failure that was logged.
@@ -93,7 +96,7 @@ type State struct {
 
 // New makes Users that know no server yet.
 func New(c Config) *Users {
-	return &Users{Config: c, turns: newTurns(), need: true}
+	return &Users{Config: c, turns: newTurns(), need: true, file: file{path: filepath.Join(c.Dir, bus.UsersFile)}}
 }
 
 // Use names the server, before the first look that is to reach it.
@@ -176,6 +179,9 @@ func (u *Users) write(ctx context.Context) (bus.Users, error) {
 	if err != nil {
 		return bus.Users{}, err
 	}
+	if u.file.holds(users) {
+		return users, nil
+	}
 	changed, err := bus.WriteUsers(u.Dir, users)
 	if changed {
 		u.taken = false
@@ -183,6 +189,7 @@ func (u *Users) write(ctx context.Context) (bus.Users, error) {
 	if err != nil {
 		return bus.Users{}, err
 	}
+	u.file.wrote(users)
 	return users, nil
 }
 

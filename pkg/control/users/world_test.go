@@ -92,7 +92,7 @@ func (r registry) RunsOf(rig string) []string { return r[rig] }
 
 type world struct {
 	*users.Users
-	t      *testing.T
+	t      testing.TB
 	dir    string
 	server *server
 	store  *store.Store
@@ -102,7 +102,7 @@ type world struct {
 	log    bytes.Buffer
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t testing.TB) *world {
 	t.Helper()
 	s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "control.db"))
 	if err != nil {
@@ -123,7 +123,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-func key(t *testing.T) string {
+func key(t testing.TB) string {
 	t.Helper()
 	k, _, err := bus.OpenUserKey(filepath.Join(t.TempDir(), "key.seed"))
 	if err != nil {
