@@ -34,7 +34,7 @@ var figures = []figure{
 	{bench: "control/apply.Start", title: "control's start with 1,000,000 events", unit: "s/start"},
 	{bench: "control/events.RigEvents/reports-of-1000", title: "a rig's events, a page of 5,000", unit: "ns/op", seed: 250 * ms, aim: 50 * ms},
 	{bench: "control/events.LedgerFold", title: "a ledger of 5,000 events out of 100,000", unit: "ns/op", seed: 250 * ms, aim: 60 * ms},
-	{bench: "harness/ledger.Append/batch-1", title: "ledger appends, one at a time, full sync", unit: "events/s", more: true},
-	{bench: "harness/ledger.Append/batch-1000", title: "ledger appends, 1,000 at a time, full sync", unit: "events/s", more: true},
+	{bench: "harness/ledger.Append/batch-1", title: "ledger appends, one at a time, full sync (over bare SQLite)", unit: "events/s", more: true},
+	{bench: "harness/ledger.Append/batch-1000", title: "ledger appends, 1,000 at a time, full sync (over bare SQLite)", unit: "events/s", more: true},
 	{bench: "harness/ledger.Start/check-1000000", title: "a ledger of 1,000,000 events, opened and checked", unit: "ns/op"},
 }

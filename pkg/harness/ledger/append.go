@@ -59,7 +59,7 @@ func (l *Ledger) append(ctx context.Context, drafts []Draft) ([]wire.Event, erro
 	if len(drafts) == 0 {
 		return nil, nil
 	}
-	b, err := l.prepare(l.state, drafts)
+	b, err := l.prepare(l.state, l.time, drafts)
 	if err != nil {
 		return nil, err
 	}
@@ -113,12 +113,13 @@ type batch struct {
 	time   wire.Time
 }
 
-// prepare gives the drafts ids after at, one time, and the chain.
-func (l *Ledger) prepare(at State, drafts []Draft) (*batch, error) {
+// prepare gives the drafts ids after at, one time, no earlier than least, and
+// the chain.
+func (l *Ledger) prepare(at State, least wire.Time, drafts []Draft) (*batch, error) {
 	b := &batch{events: make([]wire.Event, len(drafts)), raw: make([][]byte, len(drafts)), chains: make([]wire.Chain, len(drafts)), after: at}
 	b.time = wire.At(l.cfg.Now())
-	if b.time.Time().Before(l.time.Time()) {
-		b.time = l.time // the clock went back; the ledger's time does not
+	if b.time.Time().Before(least.Time()) {
+		b.time = least // the clock went back; the ledger's time does not
 	}
 	for i, d := range drafts {
 		b.after.Last++

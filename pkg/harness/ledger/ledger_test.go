@@ -230,9 +230,15 @@ func TestTimesNeverGoBack(t *testing.T) {
 	check()
 	b.clock = b.clock.Add(72 * time.Hour)
 	check()
+	check()
 	b.clock = b.clock.Add(-72 * time.Hour)
+	check()
+	// A new ledger is a new line of times.
 	if _, err := l.Reset(t.Context(), state(t, l).Ledger, "test"); err != nil {
 		t.Fatal(err)
+	}
+	if got := add(t, l, drafts(0, 1)...)[0].Time; !got.Time().Equal(b.clock) {
+		t.Errorf("in a new ledger the time is %s at %s", got, b.clock)
 	}
 }
 

@@ -47,7 +47,9 @@ func (l *Ledger) begin(ctx context.Context, why string) error {
 	if err != nil {
 		return err
 	}
-	b, err := l.prepare(State{Ledger: id, Chain: wire.ChainStart(id)}, []Draft{opened})
+	// A new ledger's times begin with the clock: a reset is also the way out of
+	// a ledger whose clock once was far ahead.
+	b, err := l.prepare(State{Ledger: id, Chain: wire.ChainStart(id)}, wire.Time{}, []Draft{opened})
 	if err != nil {
 		return err
 	}
