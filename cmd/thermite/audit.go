@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -32,8 +31,8 @@ func auditCommand(a *app) *cobra.Command {
 			if a.json {
 				return a.printJSON(page)
 			}
-			now := time.Now()
-			t := &table{header: []string{"WHEN", "WHO", "FROM", "ACTION", "SUBJECT", "DETAIL"}, wide: []int{1, 2, 4, 5}}
+			now := a.now()
+			t := &table{header: []string{"WHEN", "WHO", "FROM", "ACTION", "SUBJECT", "DETAIL"}, wide: []int{1, 2, 5}, wraps: true}
 			for _, e := range page.Entries {
 				t.add(a.moment(e.At.Time(), now), e.Actor, e.Source, e.Action, orDash(e.Subject), details(e.Detail))
 			}

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -40,8 +39,8 @@ func busCommand(a *app) *cobra.Command {
 
 // busFacts are the lines about the bus and control's parts on it.
 func (a *app) busFacts(b service.BusState) *table {
-	now := time.Now()
-	t := &table{header: []string{"PART", "STATE", "WHAT"}, wide: []int{2}}
+	now := a.now()
+	t := &table{header: []string{"PART", "STATE", "WHAT"}, wide: []int{2}, wraps: true}
 	link := b.Link.Error
 	if !b.Link.Since.IsZero() {
 		link = join(a.moment(b.Link.Since.Time(), now), link)

@@ -92,6 +92,7 @@ func (s *scripted) thermiteOn(ctx context.Context, t *testing.T, out writerTo, o
 	var errs bytes.Buffer
 	a := newApp(strings.NewReader(input), out, &errs, func(name string) string { return env[name] })
 	a.terminal = on
+	a.now = func() time.Time { return start.Add(time.Hour) }
 	code := a.run(ctx, args)
 	if strings.Contains(errs.String(), "secret-token") {
 		t.Errorf("%v shows the token it was given: %s", args, errs.String())

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"time"
-
 	"github.com/spf13/cobra"
 
 	"thermite/cmd/thermite/internal/client"
@@ -36,11 +34,11 @@ func healthCommand(a *app) *cobra.Command {
 }
 
 func (a *app) healthFacts(h service.Health) *table {
-	t := &table{header: []string{"PART", "STATE", "WHAT"}, wide: []int{2}}
+	t := &table{header: []string{"PART", "STATE", "WHAT"}, wide: []int{2}, wraps: true}
 	t.add("control", h.Status, h.Build)
 	bus := h.Bus.Error
 	if !h.Bus.Since.IsZero() {
-		bus = join(a.moment(h.Bus.Since.Time(), time.Now()), bus)
+		bus = join(a.moment(h.Bus.Since.Time(), a.now()), bus)
 	}
 	t.add("bus", h.Bus.State, bus)
 	t.add("apply", h.Apply.State, h.Apply.Why)

@@ -1,9 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"time"
-
 	"github.com/spf13/cobra"
 )
 
@@ -25,14 +22,14 @@ func needsCommand(a *app) *cobra.Command {
 			a.warn("Nothing needs you.")
 			return nil
 		}
-		now := time.Now()
-		t := &table{header: []string{"NEED", "SINCE", "ABOUT", "WHAT", "DO"}, wide: []int{3, 4}}
+		now := a.now()
+		t := &table{header: []string{"NEED", "SINCE", "ABOUT", "WHAT, AND WHAT TO DO"}, wide: []int{3}, wraps: true}
 		for _, n := range needs.Needs {
-			do := n.Do
+			words := join(join(n.Title, n.Detail), n.Do)
 			if n.CanBeSeen {
-				do = join(do, fmt.Sprintf("then thermite needs seen %s", n.ID))
+				words = join(words, "then thermite needs seen "+n.ID)
 			}
-			t.add(n.ID, a.moment(n.Since.Time(), now), orDash(n.Subject), join(n.Title, n.Detail), do)
+			t.add(n.ID, a.moment(n.Since.Time(), now), orDash(n.Subject), words)
 		}
 		return a.printTable(t)
 	}

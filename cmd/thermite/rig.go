@@ -88,8 +88,8 @@ func rigListCommand(a *app) *cobra.Command {
 			if len(list.Rigs) == 0 {
 				a.warn("There is no rig yet. Make the first: thermite rig add NAME")
 			}
-			now := time.Now()
-			t := &table{header: []string{"RIG", "BUS", "EVENTS", "BEHIND", "RUNS", "LAST EVENT", "NOTE"}, wide: []int{6}}
+			now := a.now()
+			t := &table{header: []string{"RIG", "BUS", "EVENTS", "BEHIND", "RUNS", "LAST EVENT", "NOTE"}, wide: []int{6}, wraps: true}
 			for _, r := range list.Rigs {
 				t.add(r.Name, r.Connection.State, count(r.LastCursor), count(r.Behind), strconv.Itoa(r.Runs), a.moment(r.LastEvent.Time(), now), note(r))
 			}
@@ -286,7 +286,7 @@ func rigHistoryCommand(a *app) *cobra.Command {
 		if a.json {
 			return a.printJSON(history)
 		}
-		now := time.Now()
+		now := a.now()
 		t := &table{header: []string{"WHEN", "STEP", "WHAT"}, wide: []int{2}}
 		for _, s := range history.Steps {
 			t.add(a.moment(s.At.Time(), now), s.Step, s.Text)

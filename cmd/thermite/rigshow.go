@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -63,8 +62,8 @@ func (a *app) showRig(r service.RigView) error {
 
 // rigFacts are the lines about the rig itself.
 func (a *app) rigFacts(r service.RigView) *table {
-	now := time.Now()
-	t := &table{header: []string{"", ""}, bare: true, wide: []int{1}}
+	now := a.now()
+	t := &table{header: []string{"", ""}, bare: true, wide: []int{1}, wraps: true}
 	fact := func(name, value string) {
 		if value != "" {
 			t.add(name, value)
@@ -147,7 +146,7 @@ func best(r views.Run) string {
 const recentShown = 10
 
 func (a *app) recentTable(lines []views.Line) *table {
-	now := time.Now()
+	now := a.now()
 	t := &table{header: []string{"NEWEST EVENTS", "KIND", "RUN", "WHAT"}, wide: []int{2, 3}}
 	for _, l := range lines[:min(len(lines), recentShown)] {
 		t.add(a.moment(l.Time.Time(), now), l.Kind, orDash(l.Run), about(l.Subject, l.Summary))

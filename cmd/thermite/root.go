@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,6 +20,7 @@ type app struct {
 	out      io.Writer
 	errs     io.Writer
 	getenv   func(string) string
+	now      func() time.Time
 	terminal terminal
 
 	flags settings.Flags
@@ -27,7 +29,7 @@ type app struct {
 }
 
 func newApp(in io.Reader, out, errs io.Writer, getenv func(string) string) *app {
-	return &app{in: in, out: out, errs: errs, getenv: getenv, terminal: terminalOf(in, out)}
+	return &app{in: in, out: out, errs: errs, getenv: getenv, now: time.Now, terminal: terminalOf(in, out)}
 }
 
 // run runs the command line args and gives the exit code.

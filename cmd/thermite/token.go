@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -57,7 +56,7 @@ func tokenListCommand(a *app) *cobra.Command {
 			if a.json {
 				return a.printJSON(list)
 			}
-			now := time.Now()
+			now := a.now()
 			t := &table{header: []string{"TOKEN", "ROLE", "NAME", "MADE", "REVOKED", "NOTE"}, wide: []int{2}}
 			for _, k := range list.Tokens {
 				revoked, note := "-", ""

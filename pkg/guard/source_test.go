@@ -49,6 +49,7 @@ var pure = []string{
 	"pkg/control/reports/refusals.go",
 	"pkg/control/apply/plan.go",
 	"pkg/harness/ledger/fold.go",
+	"pkg/supervisor/reports/relay.go",
 }
 
 // Promise: no clock and no randomness where state is computed.
