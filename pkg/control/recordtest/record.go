@@ -172,7 +172,7 @@ func (r *Record) wire() {
 	if r.o.Runs != nil {
 		registry = r.o.Runs(p.Registry)
 	}
-	p.Rigs = rigs.New(rigs.Config{Store: p.Store, Needs: needs.New(p.Store, r.Now), Clock: r.Now, Rand: rand.Reader, Log: log})
+	p.Rigs = rigs.New(rigs.Config{Store: p.Store, Needs: needs.New(p.Store, r.Now), Connections: unknown{}, Clock: r.Now, Rand: rand.Reader, Log: log})
 	p.Views = views.New(log)
 	p.Views.Use(events.NewReader(p.JS, p.Views))
 	var see apply.Views = p.Views
@@ -196,6 +196,11 @@ func (r *Record) wire() {
 	p.Reports = reports.New(reports.Config{JS: p.JS, Store: p.Store, Rigs: p.Rigs, Writer: writer, Ledgers: p.Apply,
 		Build: r.o.Build, Retry: r.o.Retry, Clock: r.Now, Log: log})
 }
+
+// unknown says that control can't look which rigs are connected.
+type unknown struct{}
+
+func (unknown) Rig(string) (connected bool, since time.Time, known bool) { return }
 
 // Run starts the parts.
 func (r *Record) Run() {
