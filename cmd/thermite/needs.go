@@ -1,7 +1,11 @@
 package main
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
+
+	"thermite/pkg/control/service"
 )
 
 func needsCommand(a *app) *cobra.Command {
@@ -25,11 +29,7 @@ func needsCommand(a *app) *cobra.Command {
 		now := a.now()
 		t := &table{header: []string{"NEED", "SINCE", "ABOUT", "WHAT, AND WHAT TO DO"}, wide: []int{3}, wraps: true}
 		for _, n := range needs.Needs {
-			words := join(join(n.Title, n.Detail), n.Do)
-			if n.CanBeSeen {
-				words = join(words, "then thermite needs seen "+n.ID)
-			}
-			t.add(n.ID, a.moment(n.Since.Time(), now), orDash(n.Subject), words)
+			t.add(n.ID, a.moment(n.Since.Time(), now), orDash(n.Subject), sentences(n.Title, n.Detail, n.Do, answer(n)))
 		}
 		return a.printTable(t)
 	}
@@ -51,4 +51,34 @@ func needsCommand(a *app) *cobra.Command {
 	})
 	needs.RunE = list
 	return needs
+}
+
+// answer says with which command a need is answered, if one answers it.
+func answer(n service.Need) string {
+	switch {
+	case n.CanBeSeen:
+		return "Seen: thermite needs seen " + n.ID
+	case n.Code == "rig_report_key_waiting":
+		return "The key: thermite rig show " + n.Subject
+	default:
+		return ""
+	}
+}
+
+// sentences puts texts behind each other, each with an end of its own.
+func sentences(texts ...string) string {
+	var b strings.Builder
+	for _, text := range texts {
+		if text == "" {
+			continue
+		}
+		if b.Len() > 0 {
+			if !strings.HasSuffix(b.String(), ".") {
+				b.WriteByte('.')
+			}
+			b.WriteByte(' ')
+		}
+		b.WriteString(text)
+	}
+	return b.String()
 }
