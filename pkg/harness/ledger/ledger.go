@@ -18,9 +18,9 @@
 // they give.
 //
 // It is checked whole, and not from a signed checkpoint, because it is fast
-// enough: reading and hashing takes about a microsecond of one core an event,
-// in one pass over all cores, so a million events take well under a second;
-// and a checkpoint would leave what came before it unread.
+// enough: all of it takes less than two microseconds of one core an event,
+// and is spread over all cores, so that a million events of 500 bytes take
+// about 0.9 s on two; and a checkpoint would leave what came before it unread.
 package ledger
 
 import (
