@@ -16,6 +16,8 @@ import (
 	"thermite/pkg/control/reports"
 )
 
+var errOnDemand = errors.New("it fails on demand")
+
 // failing stands before the writer: do, if there is one, is asked first.
 type failing struct {
 	reports.Writer
