@@ -33,9 +33,7 @@ func TestRealControl(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
-			env.Setenv("HOME", env.WorkDir)
-			env.Setenv("XDG_CONFIG_HOME", "")
-			env.Setenv("XDG_STATE_HOME", "")
+			ownHome(env)
 			return startControl(env)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "until": untilDone, "work": work},

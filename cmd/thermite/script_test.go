@@ -20,9 +20,7 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
-			env.Setenv("HOME", env.WorkDir)
-			env.Setenv("XDG_CONFIG_HOME", "")
-			env.Setenv("XDG_STATE_HOME", "")
+			ownHome(env)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
@@ -47,4 +45,14 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if got != want {
 		ts.Fatalf("%v ended with %d, want %d", args[1:], got, want)
 	}
+}
+
+// ownHome keeps a script from the settings of whoever runs the tests.
+func ownHome(env *testscript.Env) {
+	env.Setenv("HOME", env.WorkDir)
+	env.Setenv("XDG_CONFIG_HOME", "")
+	env.Setenv("XDG_STATE_HOME", "")
+	// A program built with the race detector waits a second before it ends,
+	// unless told not to.
+	env.Setenv("GORACE", "atexit_sleep_ms=0")
 }
