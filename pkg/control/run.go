@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -12,6 +13,7 @@ import (
 	"thermite/pkg/bus"
 	"thermite/pkg/control/apply"
 	"thermite/pkg/control/asks"
+	"thermite/pkg/control/dash"
 	"thermite/pkg/control/events"
 	"thermite/pkg/control/metrics"
 	"thermite/pkg/control/reports"
@@ -102,6 +104,7 @@ func (c *Control) startSurfaces(parts *parts, js jetstream.JetStream, state *bus
 	parts.start("the service", s.Run)
 	mux := http.NewServeMux()
 	mux.Handle("/v1/", rest.New(s, c.config.Log))
+	mux.Handle("/", dash.New(s, c.config.Log, dash.Options{Plain: strings.HasPrefix(c.URL(), "http://")}))
 	mux.Handle(metrics.Path, metrics.New(s, c.config.Build, c.config.Log))
 	parts.start("the pages and the API", httpPart(c.listener, mux, c.tls, c.config.Log, c.ready))
 }

@@ -1,0 +1,74 @@
+package dash
+
+import (
+	"fmt"
+	"strconv"
+
+	"thermite/pkg/control/service"
+)
+
+type runPage struct {
+	frame
+	Rig    string
+	Run    service.Run
+	Scores plot
+	// Ledger is the run's ledger, if it is an earlier one.
+	Ledger string
+}
+
+// findRun gives the run that the address names, and its rig.
+func (v *visit) findRun() (service.RigView, service.Run, error) {
+	r, err := v.view()
+	if err != nil {
+		return r, service.Run{}, err
+	}
+	name := v.r.PathValue("run")
+	for _, run := range r.View.Runs {
+		if run.Run == name {
+			return r, run, nil
+		}
+	}
+	return r, service.Run{}, &service.Error{Code: service.CodeNoRoute,
+		Text: fmt.Sprintf("rig %s has no run of that name in this ledger", r.Name)}
+}
+
+// run shows a run: its score over its attempts, its queue and its attempts.
+func (d *Dash) run(v *visit) error {
+	r, run, err := v.findRun()
+	if err != nil {
+		return err
+	}
+	f, err := v.frame("Run "+run.Run, "rigs")
+	if err != nil {
+		return err
+	}
+	f.Live = true
+	page := runPage{frame: f, Rig: r.Name, Run: run, Scores: scorePlot(r.Name, run)}
+	if !r.View.Current {
+		page.Ledger = r.View.Ledger
+		page.Scores.Data += "?ledger=" + r.View.Ledger
+	}
+	return v.ok("run", page)
+}
+
+// scoresCSV gives the scores of a run's attempts, in the judge's order.
+func (d *Dash) scoresCSV(v *visit) error {
+	_, run, err := v.findRun()
+	if err != nil {
+		return err
+	}
+	rows := [][]string{{"seq", "time", "attempt", "outcome", "score", "disqualified", "best"}}
+	steps := bests(run)
+	for i, s := range run.Scores {
+		best := ""
+		for _, b := range steps {
+			if b.n > i+1 {
+				break
+			}
+			best = strconv.FormatFloat(b.score, 'g', -1, 64)
+		}
+		rows = append(rows, []string{strconv.FormatUint(s.Seq, 10), s.Time.String(), strconv.FormatUint(s.Attempt, 10), s.Outcome,
+			strconv.FormatFloat(s.Score, 'g', -1, 64), strconv.FormatBool(s.Disqualified), best})
+	}
+	return v.csvOf(run.Run+"-scores", rows)
+}
