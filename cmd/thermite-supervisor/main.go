@@ -77,7 +77,7 @@ func command(logs io.Writer) *cobra.Command {
 	f.StringVar(&cfg.BusURL, "nats-url", cfg.BusURL, "the message bus's address, without which it does not start (THERMITE_NATS_URL)")
 	f.StringVar(&cfg.TokenFile, "token-file", cfg.TokenFile, "file with the rig's token (THERMITE_TOKEN_FILE)")
 	f.StringVar(&cfg.Authority, "authority", cfg.Authority, "the certificate of the authority that signs control's and the bus's (THERMITE_AUTHORITY)")
-	f.StringVar(&cfg.HarnessSocket, "harness-socket", cfg.HarnessSocket, "Unix socket of the rig's harness (THERMITE_HARNESS_SOCKET)")
+	f.StringVar(&cfg.Socket, "harness-socket", cfg.Socket, "Unix socket of the rig's harness (THERMITE_HARNESS_SOCKET)")
 	f.StringVar(&cfg.StateDir, "state", cfg.StateDir, "folder of the rig's keys on the bus (THERMITE_SUPERVISOR_STATE)")
 	f.Var(&cfg.Poll, "poll-seconds", "how often it reports and sends its figures, in seconds (THERMITE_POLL_SECONDS)")
 	return cmd

@@ -28,8 +28,8 @@ type Config struct {
 	TokenFile string `env:"THERMITE_TOKEN_FILE" envDefault:"/etc/thermite/rig.token"`
 	// Authority is the certificate that control and the bus are known by.
 	Authority string `env:"THERMITE_AUTHORITY" envDefault:"/etc/thermite/authority.pem"`
-	// HarnessSocket is where the rig's harness listens.
-	HarnessSocket string `env:"THERMITE_HARNESS_SOCKET" envDefault:"/run/thermite-harness/api.sock"`
+	// Socket is where the rig's harness listens.
+	Socket string `env:"THERMITE_HARNESS_SOCKET" envDefault:"/run/thermite-harness/api.sock"`
 	// StateDir holds the rig's keys on the bus; it is the supervisor's alone.
 	StateDir string `env:"THERMITE_SUPERVISOR_STATE" envDefault:"/var/lib/thermite-supervisor"`
 	// Poll is how often the supervisor reports and sends its figures.
@@ -108,7 +108,7 @@ func (c Config) Validate() error {
 		wrong("BusURL", "%w", err)
 	}
 	for _, p := range []struct{ field, path string }{
-		{"TokenFile", c.TokenFile}, {"Authority", c.Authority}, {"HarnessSocket", c.HarnessSocket}, {"StateDir", c.StateDir},
+		{"TokenFile", c.TokenFile}, {"Authority", c.Authority}, {"Socket", c.Socket}, {"StateDir", c.StateDir},
 	} {
 		if !filepath.IsAbs(p.path) {
 			wrong(p.field, "%q must be an absolute path", p.path)

@@ -67,7 +67,7 @@ func New(_ context.Context, cfg Config) (*Supervisor, error) {
 		return nil, fmt.Errorf("starting the supervisor of rig %s: %w", cfg.Rig, err)
 	}
 	s.link = newLink(cfg.Now, cfg.OnState)
-	s.harness = harness.New(cfg.HarnessSocket, s.times.Harness)
+	s.harness = harness.New(cfg.Socket, s.times.Harness)
 	s.registrar = register.New(register.Config{
 		Client: register.NewClient(register.ClientConfig{URL: cfg.ControlURL, Rig: cfg.Rig, TokenFile: cfg.TokenFile,
 			Authority: s.authority, Timeout: s.times.Call, Build: cfg.Build}),
