@@ -51,7 +51,7 @@ func (n *noted) String() string {
 // world is control with a bus of its own, in folders that a start after
 // another finds again.
 type world struct {
-	t      *testing.T
+	t      testing.TB
 	config control.Config
 	bus    bus.Settings
 	log    *noted
@@ -59,12 +59,15 @@ type world struct {
 	control *control.Control
 	server  *bus.Server
 	stop    func() error
+	// at gives control's address.
+	at func() string
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t testing.TB) *world {
 	t.Helper()
 	dir := t.TempDir()
 	w := &world{t: t, log: &noted{}}
+	w.at = func() string { return w.control.URL() }
 	w.config = control.Config{
 		StateDir: filepath.Join(dir, "control"), BusDir: filepath.Join(dir, "nats"), BusURL: "nats://127.0.0.1:4222",
 		Listen: "127.0.0.1:0", Build: "test", Now: time.Now, Rand: rand.Reader,
@@ -207,7 +210,7 @@ func (w *world) call(method, path, token string, body, out any) (status int) {
 		}
 		sent = bytes.NewReader(b)
 	}
-	r, err := http.NewRequestWithContext(w.t.Context(), method, w.control.URL()+path, sent)
+	r, err := http.NewRequestWithContext(w.t.Context(), method, w.at()+path, sent)
 	if err != nil {
 		w.t.Fatal(err)
 	}
