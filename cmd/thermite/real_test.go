@@ -127,7 +127,7 @@ func work(ts *testscript.TestScript, neg bool, args []string) {
 	})
 	ts.Check(err)
 	s, err := supervisor.New(ctx, supervisor.Config{
-		Rig: rig, ControlURL: ts.Getenv("THERMITE_URL"), BusURL: ts.Getenv("THERMITE_NATS_URL"), HarnessSocket: socket,
+		Rig: rig, ControlURL: ts.Getenv("THERMITE_URL"), BusURL: ts.Getenv("THERMITE_NATS_URL"), Socket: socket,
 		TokenFile: filepath.Join(files, "rig.token"), Authority: filepath.Join(files, "authority.pem"),
 		StateDir: filepath.Join(dir, "supervisor"), Poll: supervisor.Seconds(time.Second),
 		Build: "test", Now: time.Now, Rand: rand.Reader, Log: log,
