@@ -55,6 +55,7 @@ const exitInterrupted = 130
 
 // commands makes the commands of the root, each in the file of its noun.
 var commands = []func(*app) *cobra.Command{
+	upCommand,
 	rigCommand,
 	busCommand,
 	healthCommand,

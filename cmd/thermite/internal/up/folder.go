@@ -1,7 +1,6 @@
 package up
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,18 +9,15 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/BurntSushi/toml"
 	"golang.org/x/sys/unix"
 
+	"thermite/cmd/thermite/internal/settings"
 	"thermite/pkg/bus"
 	"thermite/pkg/control/identity"
 )
 
 // ErrInUse says that another thermite up uses the folder.
 var ErrInUse = errors.New("another thermite up runs on this state folder")
-
-// clientFile is what the command line reads.
-const clientFile = "client.toml"
 
 // lockFolder holds the folder until the file is closed.
 func lockFolder(dir string) (*os.File, error) {
@@ -62,16 +58,9 @@ func (u *up) writeClient() (string, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("reading the owner's token: %w", err)
 	}
-	settings := map[string]string{"url": u.control.URL(), "authority": filepath.Join(u.folders.control, bus.AuthorityFile)}
-	if len(token) > 0 {
-		settings["token"] = strings.TrimSpace(string(token))
-	}
-	var b bytes.Buffer
-	if err := toml.NewEncoder(&b).Encode(settings); err != nil {
-		return "", fmt.Errorf("writing the command line's settings: %w", err)
-	}
-	path := filepath.Join(u.folders.state, clientFile)
-	return path, writeFile(path, b.Bytes())
+	path := filepath.Join(u.folders.state, settings.FileName)
+	return path, settings.WriteFile(path, settings.File{URL: u.control.URL(), Token: strings.TrimSpace(string(token)),
+		Authority: filepath.Join(u.folders.control, bus.AuthorityFile)})
 }
 
 // writeFile keeps b at path, whole or not at all, for its owner alone.
