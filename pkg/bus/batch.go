@@ -85,11 +85,23 @@ func publishBatch(ctx context.Context, js jetstream.JetStream, msgs []*nats.Msg,
 		m.Header.Del(jetstream.ExpectedLastSeqHeader)
 	}
 	msgs[0].Header.Set(jetstream.ExpectedLastSeqHeader, strconv.FormatUint(expectLast, 10))
-	ack, err := jetstreamext.PublishMsgBatch(ctx, js, msgs, firstAck(ctx))
+	// Only the whole batch is answered: an answer to its first message costs a
+	// round trip. A batch that the server did not begin is then incomplete, and
+	// the first message, sent again, tells why.
+	ack, err := jetstreamext.PublishMsgBatch(ctx, js, msgs, jetstreamext.BatchFlowControl{})
+	if notBegun(err) {
+		ack, err = jetstreamext.PublishMsgBatch(ctx, js, msgs, firstAck(ctx))
+	}
 	if err != nil {
 		return 0, batchError(err, expectLast)
 	}
 	return ack.Sequence, nil
+}
+
+// notBegun says that the server knows no batch's beginning.
+func notBegun(err error) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) && api.ErrorCode == codeBatchIncomplete
 }
 
 // firstAckTimeout is how long a batch waits for the server's answer to its
@@ -152,6 +164,7 @@ const (
 	codeNoStorage       = 10047
 	codeMessageTooLarge = 10054
 	codeStoreFailed     = 10077
+	codeBatchIncomplete = 10176
 	codeBatchTooLarge   = 10199
 	codeBatchDuplicate  = 10201
 )
