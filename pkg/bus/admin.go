@@ -22,6 +22,7 @@ type Admin struct {
 	nc *nats.Conn
 	// page is how many connections one answer holds.
 	page int
+	room room
 
 	mu sync.Mutex
 	// rigs are the rigs that the last KeepOnly had.
@@ -111,22 +112,57 @@ func (a *Admin) anyNew(u Users) bool {
 // two pages of the rigs', or an eighth of a small store.
 const roomMargin = 2 * wire.MaxBusMessage
 
+// roomPlenty is so much free room that nothing fills it within roomAge: the
+// server is not asked again so soon.
+const (
+	roomPlenty = 4 << 30
+	roomAge    = time.Second
+)
+
+// room is what the server last said of its store's free room.
+type room struct {
+	mu   sync.Mutex
+	free int64
+	at   time.Time
+}
+
+// plenty says that there was plenty of room for need bytes just now.
+func (r *room) plenty(need int64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if time.Since(r.at) > roomAge || r.free-need < roomPlenty {
+		return false
+	}
+	r.free -= need
+	return true
+}
+
+func (r *room) is(free int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.free, r.at = free, time.Now()
+}
+
 // CheckRoom says, with ErrStoreFull, that the bus's store has no room for
 // msgs.
 func (a *Admin) CheckRoom(ctx context.Context, msgs []*nats.Msg) error {
-	var j server.JSInfo
-	if err := a.ask(ctx, "JSZ", nil, &j); err != nil {
-		return err
-	}
 	need := int64(0)
 	for _, m := range msgs {
 		need += int64(len(m.Subject) + MsgSize(m))
+	}
+	if a.room.plenty(need) {
+		return nil
+	}
+	var j server.JSInfo
+	if err := a.ask(ctx, "JSZ", nil, &j); err != nil {
+		return err
 	}
 	most := j.Config.MaxStore
 	free := most - int64(j.Store) - min(roomMargin, most/8)
 	if need > free {
 		return fmt.Errorf("%w: it holds %d of its %d bytes, and %d more are to come", ErrStoreFull, j.Store, most, need)
 	}
+	a.room.is(free - need)
 	return nil
 }
 

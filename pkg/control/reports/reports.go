@@ -180,7 +180,9 @@ func (c *Consumer) pages(ctx, connected context.Context) error {
 	if err != nil {
 		return err
 	}
-	messages, err := consumer.Messages(jetstream.PullMaxMessages(1), jetstream.PullExpiry(pullExpiry))
+	// The question for the page after the one in hand stands already: the bus
+	// answers it as it takes the ack, never before.
+	messages, err := consumer.Messages(jetstream.PullMaxMessages(2), jetstream.PullExpiry(pullExpiry))
 	if err != nil {
 		return err
 	}
