@@ -176,6 +176,7 @@ type look struct{ Mark, Tone, Words string }
 var looks = map[string]look{
 	"connected": {"dot", "good", "connected"}, "working": {"dot", "good", "working"}, "ok": {"dot", "good", "ok"}, "running": {"dot", "good", "running"},
 	"new": {"ring", "calm", "new"}, "seen": {"ring", "calm", "seen"}, "unknown": {"ring", "warn", "unknown"},
+	"idle":   {"ring", "calm", "waiting"},
 	"paused": {"bars", "warn", "paused"}, "waiting": {"bars", "warn", "waiting"}, "degraded": {"triangle", "bad", "degraded"},
 	"broken": {"triangle", "bad", "broken"}, "away": {"triangle", "bad", "away"}, "stopped": {"triangle", "bad", "stopped"}, "failing": {"triangle", "bad", "failing"},
 	"failed": {"cross", "bad", "failed"}, "refused": {"cross", "bad", "refused"}, "suspect": {"triangle", "warn", "suspect"},

@@ -15,7 +15,7 @@ import (
 
 // How much of it a rig's page shows.
 const (
-	linesShown = 40
+	linesShown = 25
 	stepsShown = 8
 	runsShown  = 12
 )
@@ -85,7 +85,11 @@ func (p *rigPage) fill() {
 	}
 	if p.Figures != nil {
 		for _, name := range slices.Sorted(maps.Keys(p.Figures.Loops)) {
-			p.Loops = append(p.Loops, loop{name, p.Figures.Loops[name]})
+			l := loop{name, p.Figures.Loops[name]}
+			if l.State == "waiting" { // for its next turn, as it should
+				l.State = "idle"
+			}
+			p.Loops = append(p.Loops, l)
 		}
 	}
 	p.fillRuns(v.Runs)
