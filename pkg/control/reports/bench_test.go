@@ -1,7 +1,6 @@
 package reports_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,6 +9,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"thermite/pkg/beside"
+	"thermite/pkg/bus"
 	"thermite/pkg/bus/bustest"
 	"thermite/pkg/control/recordtest"
 	"thermite/pkg/wire"
@@ -18,69 +19,60 @@ import (
 // verdict makes an event of about 500 bytes.
 func verdict(e *wire.Event) {
 	e.Time = wire.At(recordtest.Began.Add(time.Duration(e.ID) * time.Millisecond))
-	e.Run, e.Kind, e.Actor = fmt.Sprintf("run-%d", e.ID/5000), wire.KindVerdict, "judge"
+	e.Run, e.Kind, e.Actor = "pack26", wire.KindVerdict, "judge"
 	e.Body = fmt.Appendf(nil, `{"attempt":%d,"outcome":"not_better","score":%d,"why":%q}`, e.ID, e.ID,
 		strings.Repeat("the candidate is slower than the champion. ", 7))
 }
 
-// A page of 1,000 events, from its arrival to applied and answered, beside
-// the bare atomic batch of the same events on the same bus.
+// BenchmarkPage is a page of 1,000 events, from when REPORTS has it until it
+// is applied and acked, beside the bare atomic batch of the same events on a
+// bus of its own. What a supervisor waits, from sending the page, is
+// sent-ms/page.
 func BenchmarkPage(b *testing.B) {
-	const pages, size = 32, 1000
-	r := recordtest.Start(b, recordtest.Options{Rigs: []string{"alpha"}, NoReports: true})
+	r := recordtest.Start(b, recordtest.Options{Rigs: []string{"alpha"}})
 	g := recordtest.NewRig(b, "alpha")
+	acks := bustest.WatchAcks(b, r.Bus.Control(), wire.StreamReports, bus.ReportsConsumer)
 	bare := bustest.Start(b, bustest.Options{}).Control()
+	r.Send("alpha", g.Append(1, recordtest.Made("pack26", "packing")).Append(999, verdict).All())
+	<-acks
+	var rounds beside.Rounds
+	var sent []time.Duration
 	last := uint64(0)
-	var ours, theirs time.Duration
-	n := 0
 	for b.Loop() {
+		b.StopTimer()
 		after := g.Last()
-		g.Append(pages*size, verdict)
-		for i := range uint64(pages) {
-			r.Send("alpha", g.Page(after+i*size, after+(i+1)*size))
-		}
-		ctx, cancel := context.WithCancel(b.Context())
-		done := make(chan struct{})
+		page := g.Append(wire.MaxPageEvents, verdict).Page(after, g.Last())
+		msgs := messages(g, after)
+		b.StartTimer()
 		began := time.Now()
-		go func() { defer close(done); _ = r.Reports.Run(ctx) }()
-		r.Idle()
-		ours += time.Since(began)
-		cancel()
-		<-done
-		theirs += bareBatches(b, bare, g, after, size, &last)
-		n += pages
+		r.Send("alpha", page)
+		ack := <-acks
+		sent = append(sent, ack.At.Sub(began))
+		rounds.Add(ack.At.Sub(ack.Stored), beside.Time(func() {
+			if err := bustest.BareBatch(b.Context(), bare, msgs, last); err != nil {
+				b.Fatal(err)
+			}
+		}))
+		last += uint64(len(msgs))
 	}
-	if s := r.Reports.State(); int(s.Taken) != n {
-		b.Fatalf("%d pages taken of %d: %+v", s.Taken, n, s)
+	if got := r.Apply.Held(g.Name, g.Ledger).Cursor; got != g.Last() {
+		b.Fatalf("%d events applied of %d: %+v", got, g.Last(), r.Reports.State())
 	}
-	b.ReportMetric(float64(ours.Milliseconds())/float64(n), "ms/page")
-	b.ReportMetric(float64(theirs.Milliseconds())/float64(n), "bare-ms/page")
-	b.ReportMetric(float64(ours)/float64(theirs), "x-bare")
-	b.ReportMetric(0, "ns/op")
+	rounds.Report(b, "page")
+	b.ReportMetric(beside.Ms(beside.Quantile(sent, 0.5)), "sent-ms/page")
 }
 
-// bareBatches publishes the rig's events after one as bare batches, and gives
-// how long that took.
-func bareBatches(b *testing.B, nc *nats.Conn, g *recordtest.Rig, after uint64, size int, last *uint64) time.Duration {
-	b.Helper()
-	var took time.Duration
-	for ; after < g.Last(); after += uint64(size) {
-		msgs := make([]*nats.Msg, size)
-		for i := range msgs {
-			id := after + uint64(i) + 1
-			msgs[i] = nats.NewMsg(wire.RunEventSubject("run", wire.KindVerdict))
-			msgs[i].Data = g.Raw[id-1]
-			msgs[i].Header.Set(jetstream.MsgIDHeader, wire.EventID(g.Name, g.Ledger, id))
-			msgs[i].Header.Set(wire.HeaderRig, g.Name)
-			msgs[i].Header.Set(wire.HeaderLedger, g.Ledger)
-			msgs[i].Header.Set(wire.HeaderReport, wire.PageID(g.Ledger, after, after+uint64(size)))
-		}
-		began := time.Now()
-		if err := bustest.BareBatch(b.Context(), nc, msgs, *last); err != nil {
-			b.Fatal(err)
-		}
-		took += time.Since(began)
-		*last += uint64(size)
+// messages are the rig's events after one, as EVENTS holds them.
+func messages(g *recordtest.Rig, after uint64) []*nats.Msg {
+	msgs := make([]*nats.Msg, g.Last()-after)
+	for i := range msgs {
+		id := after + uint64(i) + 1
+		msgs[i] = nats.NewMsg(wire.RunEventSubject("pack26", wire.KindVerdict))
+		msgs[i].Data = g.Raw[id-1]
+		msgs[i].Header.Set(jetstream.MsgIDHeader, wire.EventID(g.Name, g.Ledger, id))
+		msgs[i].Header.Set(wire.HeaderRig, g.Name)
+		msgs[i].Header.Set(wire.HeaderLedger, g.Ledger)
+		msgs[i].Header.Set(wire.HeaderReport, wire.PageID(g.Ledger, after, g.Last()))
 	}
-	return took
+	return msgs
 }
