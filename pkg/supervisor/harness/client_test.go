@@ -155,7 +155,7 @@ func TestBadAnswers(t *testing.T) {
 		says   string
 	}{
 		"HTML":          {says(404, "<h1>no</h1>"), "is no harness"},
-		"redirect":      {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://other/", 302) }, "302"},
+		"redirect":      {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://other/", http.StatusFound) }, "302"},
 		"garbage":       {says(200, "\x00\x01"), "reading the ledger's state"},
 		"empty":         {says(200, ""), "reading the ledger's state"},
 		"unknown field": {says(200, `{"x":1}`), "x"},
