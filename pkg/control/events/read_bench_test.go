@@ -6,10 +6,10 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"thermite/pkg/beside"
 	"thermite/pkg/bus/bustest"
 	"thermite/pkg/control/events"
 	"thermite/pkg/control/views"
@@ -60,28 +60,17 @@ func bare(b *testing.B, js jetstream.JetStream, n int) {
 	}
 }
 
-// besideBare times do, each after before, and reports how its time compares with a bare read of
-// 5,000 messages, each the least of the rounds' times, taken in turn.
-func besideBare(b *testing.B, s *stream, before, do func()) {
-	least := func(of *time.Duration, do func()) {
-		start := time.Now()
-		do()
-		if took := time.Since(start); *of == 0 || took < *of {
-			*of = took
-		}
-	}
-	var ours, bus time.Duration
+// besideBare times do, each after before, in turn with a bare read of 5,000
+// messages.
+func besideBare(b *testing.B, s *stream, thing string, before, do func()) {
+	var rounds beside.Rounds
 	for b.Loop() {
 		b.StopTimer()
 		before()
 		b.StartTimer()
-		least(&ours, do)
-		b.StopTimer()
-		least(&bus, func() { bare(b, s.js, wire.MaxEventsRead) })
-		b.StartTimer()
+		rounds.Do(do, func() { bare(b, s.js, wire.MaxEventsRead) })
 	}
-	b.ReportMetric(float64(ours)/float64(bus), "ratio")
-	b.ReportMetric(float64(bus), "bare-ns")
+	rounds.Report(b, thing)
 }
 
 // BenchmarkRigEvents is a page of 5,000 of a rig's events, out of 100,000 of
@@ -90,7 +79,7 @@ func BenchmarkRigEvents(b *testing.B) {
 	for _, perReport := range []int{1000, 20} {
 		b.Run(fmt.Sprintf("reports-of-%d", perReport), func(b *testing.B) {
 			s := filled(b, perReport)
-			besideBare(b, s, func() {}, func() {
+			besideBare(b, s, "page", func() {}, func() {
 				page, err := s.reader.Events(b.Context(), "rig-7", events.Query{})
 				if err != nil || len(page.Events) != wire.MaxEventsRead {
 					b.Fatalf("a page of %d events: %v", len(page.Events), err)
@@ -106,7 +95,7 @@ func BenchmarkLedgerFold(b *testing.B) {
 	s := filled(b, 1000)
 	s.publish("rig-7", "ledgernext", 1, run("next"))
 	var again *views.Views
-	besideBare(b, s, func() {
+	besideBare(b, s, "ledger", func() {
 		again = views.New(slog.New(slog.DiscardHandler))
 		again.Use(s.reader)
 		for _, m := range s.all {
