@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -42,11 +43,34 @@ func CheckCanonical(b []byte) error {
 // DecodeStrict reads b, JSON in any form, into v: a field v has not, a field
 // given twice and anything after the value are errors.
 func DecodeStrict(b []byte, v any) error {
-	return json.Unmarshal(b, v, json.RejectUnknownMembers(true))
+	return short(json.Unmarshal(b, v, json.RejectUnknownMembers(true)))
 }
 
 // decodeLoose reads b into v and passes over fields v has not.
-func decodeLoose(b []byte, v any) error { return json.Unmarshal(b, v) }
+func decodeLoose(b []byte, v any) error { return short(json.Unmarshal(b, v)) }
+
+// maxErrorWords is about how long the words of an error about JSON may be.
+const maxErrorWords = 400
+
+// short cuts the words of an error that quotes what was read: a field's name
+// may have megabytes, and words go to logs and into the audit log.
+func short(err error) error {
+	if err == nil || len(err.Error()) <= maxErrorWords {
+		return err
+	}
+	return &shortError{err}
+}
+
+type shortError struct{ err error }
+
+// Error implements error.
+func (e *shortError) Error() string {
+	words := e.err.Error()
+	return strings.ToValidUTF8(words[:maxErrorWords/2], "") + "…" + strings.ToValidUTF8(words[len(words)-maxErrorWords/2:], "")
+}
+
+// Unwrap gives the whole error.
+func (e *shortError) Unwrap() error { return e.err }
 
 // decodeCanonical is DecodeStrict for what must also be in canonical form.
 func decodeCanonical(b []byte, v any) error {

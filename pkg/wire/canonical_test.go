@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -138,5 +139,23 @@ func TestDeepNestingIsRefusedQuickly(t *testing.T) {
 		if took := time.Since(begun); took > 5*time.Second {
 			t.Errorf("%s took %v", name, took)
 		}
+	}
+}
+
+// An error about a stranger's JSON goes to logs and into the audit log, so it
+// does not quote megabytes of it.
+func TestErrorsQuoteLittle(t *testing.T) {
+	var v struct{}
+	long := strings.Repeat("x", 1<<20)
+	for _, text := range []string{`{"` + long + `":1}`, `{"a":{"` + long + `":{"b":]}}`, `{"` + long + `":1,"` + long + `":1}`} {
+		err := wire.DecodeStrict([]byte(text), &v)
+		if err == nil || len(err.Error()) > 1000 {
+			t.Errorf("the error of %s… has %d bytes", text[:10], len(fmt.Sprint(err)))
+		}
+	}
+	page := must(wire.EncodePage(signer(t, 1), "alpha", testLedger, "v1", 0, wire.ChainStart(testLedger), nil))
+	page = bytes.Replace(page, []byte(`"rig":`), []byte(`"`+long+`":1,"rig":`), 1)
+	if _, err := wire.DecodePage(page); err == nil || len(err.Error()) > 1000 {
+		t.Errorf("the page's error has %d bytes", len(fmt.Sprint(err)))
 	}
 }
