@@ -54,6 +54,9 @@ const roomy = 8 << 30
 // until it has made total.
 func start(t *testing.T, rigs, total int, rate float64) *cluster {
 	t.Helper()
+	// The seed's minute, shortened: all rigs together report ten times a
+	// second.
+	poll := 0.1 * float64(rigs)
 	// Not t.TempDir: a Unix socket's path has no room for a long one.
 	dir, err := os.MkdirTemp("", "faults-")
 	if err != nil {
@@ -77,7 +80,7 @@ func start(t *testing.T, rigs, total int, rate float64) *cluster {
 	c.nats.start(t)
 	c.openAPI(state)
 	for i := range rigs {
-		c.addRig(fmt.Sprintf("rig-%02d", i), i, total, rate)
+		c.addRig(fmt.Sprintf("rig-%02d", i), i, total, rate, poll)
 	}
 	return c
 }
@@ -87,7 +90,7 @@ func (c *cluster) process(name string, env []string, args func() []string) *proc
 }
 
 // addRig makes a rig in control and starts its processes.
-func (c *cluster) addRig(name string, seed, total int, rate float64) {
+func (c *cluster) addRig(name string, seed, total int, rate, poll float64) {
 	c.t.Helper()
 	var made struct {
 		Token string `json:"token"`
@@ -112,7 +115,7 @@ func (c *cluster) addRig(name string, seed, total int, rate float64) {
 	r.supervisor = c.process(name+"-supervisor", []string{
 		roleVariable + "=supervisor", "THERMITE_RIG=" + name, "THERMITE_CONTROL_URL=" + c.url, "THERMITE_NATS_URL=" + c.rigsWay.URL(),
 		"THERMITE_TOKEN_FILE=" + token, "THERMITE_AUTHORITY=" + filepath.Join(c.dir, "control", bus.AuthorityFile),
-		"THERMITE_HARNESS_SOCKET=" + socket, "THERMITE_SUPERVISOR_STATE=" + filepath.Join(r.dir, "supervisor"), "THERMITE_POLL_SECONDS=0.1",
+		"THERMITE_HARNESS_SOCKET=" + socket, "THERMITE_SUPERVISOR_STATE=" + filepath.Join(r.dir, "supervisor"), "THERMITE_POLL_SECONDS=" + strconv.FormatFloat(poll, 'f', -1, 64),
 	}, func() []string { return []string{self} })
 	c.rigs = append(c.rigs, r)
 	r.harness.start(c.t)

@@ -130,7 +130,7 @@ func (c *cluster) settle() {
 			c.fatal(fmt.Errorf("%s ended by itself", p.name))
 		}
 	}
-	c.wait(3*time.Minute, "control to hold every ledger's end", func() error {
+	c.wait(8*time.Minute, "control to hold every ledger's end", func() error {
 		held, err := c.held()
 		if err != nil {
 			return err
