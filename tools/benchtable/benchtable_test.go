@@ -31,9 +31,9 @@ func TestTable(t *testing.T) {
 		t.Fatal(err, failures)
 	}
 	got := table([]figure{
-		{bench: "control/reports.Page", title: "a page of 1,000 events", unit: "ns/op", seed: 37 * ms, aim: 29 * ms, ratio: 1.7},
+		{bench: "control/reports.Page", title: "a page of 1,000 events", unit: "ns/op", seed: 37e6, aim: 29e6, ratio: 1.7},
 		{bench: "control/reports.Start/events-1000000", title: "start", unit: "ns/op"},
-		{bench: "Gone", title: "never ran", unit: "ns/op", seed: ms, aim: 5, more: true},
+		{bench: "Gone", title: "never ran", unit: "ns/op", seed: 1e6, aim: 5, more: true},
 	}, results)
 	want := `
 what                    here         seed   aim      over the bare  aim      more
