@@ -37,6 +37,10 @@ type stream struct {
 	subjects map[uint64]string
 	// ids are the last event of each ledger.
 	ids map[string]uint64
+	// unsent are not in the stream yet: so many of them at least are sent
+	// together, where there are more than a report's.
+	unsent   []*nats.Msg
+	together int
 }
 
 // fataler is what testing.TB and rapid.T share.
@@ -97,13 +101,17 @@ func (s *stream) publish(rig, ledger string, n int, next func(e *wire.Event) (ru
 
 func (s *stream) store(msgs []*nats.Msg) {
 	s.t.Helper()
+	s.last += uint64(len(msgs))
+	if s.unsent = append(s.unsent, msgs...); len(s.unsent) < s.together {
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), bustest.Wait)
 	defer cancel()
-	last, err := bus.PublishBatch(ctx, s.js, msgs, s.last)
-	if err != nil {
-		s.t.Fatal(err)
+	last, err := bus.PublishBatch(ctx, s.js, s.unsent, s.last-uint64(len(s.unsent)))
+	if err != nil || last != s.last {
+		s.t.Fatalf("the stream ends at %d, not %d: %v", last, s.last, err)
 	}
-	s.last = last
+	s.unsent = nil
 }
 
 // purge removes what is on the subject before the place, as a retention
