@@ -53,6 +53,6 @@ func keepAlive(ctx context.Context, h *harness.Harness, log *slog.Logger, every 
 
 func notify(log *slog.Logger, state string) {
 	if _, err := daemon.SdNotify(false, state); err != nil {
-		log.Warn("systemd was not told", "state", state, "error", err)
+		log.Warn("systemd was not told", "state", state, "err", err)
 	}
 }

@@ -46,7 +46,7 @@ func (a *Apply) retried(ctx context.Context, do func(context.Context) error) err
 			return err
 		}
 		a.fail(err)
-		a.Log.Warn("events not applied from the bus; trying again", "place", a.State().Place, "error", err)
+		a.Log.Warn("events not applied from the bus; trying again", "place", a.State().Place, "err", err)
 		pause := time.NewTimer(a.Retry)
 		select {
 		case <-pause.C:
@@ -231,7 +231,7 @@ func (a *Apply) write(ctx context.Context, c change) (keep []func(), err error) 
 func (a *Apply) say(c change) {
 	for _, r := range c.unread {
 		a.Log.Error("an event on the bus not applied: control can't read it", "seq", r.Seq, "id", r.ID,
-			"rig", r.Rig, "ledger", r.Ledger, "error", r.Err)
+			"rig", r.Rig, "ledger", r.Ledger, "err", r.Err)
 	}
 	for _, g := range c.gaps {
 		a.Log.Warn("the events stream lacks events of a ledger", "rig", g.rig, "ledger", g.ledger, "held", g.held, "next", g.next)

@@ -110,7 +110,7 @@ func (h *Handler) refuse(w http.ResponseWriter, err error) {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(e.RetryAfter.Seconds()))))
 	}
 	if status == http.StatusInternalServerError {
-		h.log.Error("the metrics could not be read", "error", errors.Join(e, e.Cause))
+		h.log.Error("the metrics could not be read", "err", errors.Join(e, e.Cause))
 	}
 	http.Error(w, e.Text, status)
 }

@@ -24,7 +24,7 @@ func (c *Consumer) handle(ctx context.Context, msg jetstream.Msg) (done bool) {
 	if err != nil && ctx.Err() == nil {
 		c.forNow(err)
 		if err := msg.NakWithDelay(c.Retry); err != nil {
-			c.Log.Debug("a page refused for now comes again when its time is over", "error", err)
+			c.Log.Debug("a page refused for now comes again when its time is over", "err", err)
 		}
 	}
 	return err == nil
@@ -55,7 +55,7 @@ func (c *Consumer) ack(ctx context.Context, msg jetstream.Msg) {
 	ctx, cancel := context.WithTimeout(ctx, ackTimeout)
 	defer cancel()
 	if err := msg.DoubleAck(ctx); err != nil && !errors.Is(err, context.Canceled) {
-		c.Log.Debug("a page's ack is not answered; the page comes again", "error", err)
+		c.Log.Debug("a page's ack is not answered; the page comes again", "err", err)
 	}
 }
 
@@ -128,7 +128,7 @@ func (c *Consumer) taken(ctx context.Context, rig string, d Decision) error {
 	if unsaid := c.refusals.good(rig, c.Clock()); unsaid > 0 {
 		err := c.audit(ctx, rig, map[string]any{"unsaid": unsaid, "words": "reports of this rig were refused since the last entry, for reasons said before"})
 		if err != nil {
-			c.Log.Warn("refused reports are not in the audit log", "rig", rig, "count", unsaid, "error", err)
+			c.Log.Warn("refused reports are not in the audit log", "rig", rig, "count", unsaid, "err", err)
 		}
 	}
 	c.works()
@@ -204,6 +204,6 @@ func (c *Consumer) forNow(err error) {
 	})
 	if !c.said[reason] {
 		c.said[reason] = true
-		c.Log.Warn("a report refused for now", "reason", reason, "error", err)
+		c.Log.Warn("a report refused for now", "reason", reason, "err", err)
 	}
 }

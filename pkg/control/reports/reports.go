@@ -120,7 +120,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 			return nil
 		}
 		if c.waits(err) {
-			c.Log.Warn("reports not read from the bus; trying again", "error", err)
+			c.Log.Warn("reports not read from the bus; trying again", "err", err)
 		}
 		pause := time.NewTimer(c.Retry)
 		select {

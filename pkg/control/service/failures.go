@@ -234,7 +234,7 @@ func (f *failures) run(ctx context.Context) error {
 		select {
 		case <-t.C:
 			if err := f.write(ctx); err != nil && ctx.Err() == nil {
-				f.log.Error("failed sign-ins not written to the audit log", "error", err)
+				f.log.Error("failed sign-ins not written to the audit log", "err", err)
 			}
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)

@@ -235,7 +235,7 @@ func recovered(err *error) {
 
 func (v *Views) failed(rig, ledger string, m Message, err error) *Failure {
 	v.log.Error("a rig's fold failed on an event", "rig", rig, "ledger", ledger, "event", m.Event.ID,
-		"kind", m.Event.Kind, "seq", m.Seq, "error", err)
+		"kind", m.Event.Kind, "seq", m.Seq, "err", err)
 	return &Failure{Mark: mark(m), Kind: m.Event.Kind, Words: fmt.Sprintf(
 		"control could not fold event %d (%s), place %d, of ledger %s, a mistake in control: %v; the events are in the stream as they came",
 		m.Event.ID, m.Event.Kind, m.Seq, ledger, err)}

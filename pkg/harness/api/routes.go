@@ -107,7 +107,7 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, p *wire.HarnessP
 		p.Title = http.StatusText(p.Status)
 	}
 	if p.Code == wire.CodeFailed && r.Context().Err() == nil {
-		s.cfg.Log.Error("a call to the harness failed", "method", r.Method, "path", r.URL.Path, "error", p.Detail)
+		s.cfg.Log.Error("a call to the harness failed", "method", r.Method, "path", r.URL.Path, "err", p.Detail)
 	}
 	body, err := wire.EncodeHarnessProblem(*p)
 	if err != nil {
