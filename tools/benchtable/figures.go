@@ -28,6 +28,7 @@ type figure struct {
 var figures = []figure{
 	{bench: "control/reports.Page", title: "a page of 1,000 events, arrival to answered", unit: "ms/page", seed: 37, ratio: 1.5},
 	{bench: "control/apply.Views", title: "views from 100,000 events at start", unit: "ms/start", seed: 1200, aim: 600, ratio: 1.5},
+	{bench: "control.Start", title: "control's start with 1,000,000 events, until it serves", unit: "ms/start"},
 	{bench: "control.Supervisors", title: "500 supervisors, a report each in 60 s: until control has it", unit: "ms/report"},
 	{bench: "control.Supervisors", title: "500 supervisors, a report each in 60 s: control's memory", unit: "control-MiB"},
 	{bench: "control.Supervisors", title: "500 supervisors, a report each in 60 s: the server's memory", unit: "server-MiB"},
