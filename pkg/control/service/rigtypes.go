@@ -11,7 +11,7 @@ type NewRig struct {
 
 // Join is what a rig's machine must know to find control and the bus.
 type Join struct {
-	ControlURL string `json:"control_url" doc:"Control's address, THERMITE_URL on the rig" example:"https://control.example:8443"`
+	ControlURL string `json:"control_url" doc:"Control's address, THERMITE_CONTROL_URL on the rig" example:"https://control.example:8443"`
 	BusURL     string `json:"bus_url" doc:"The message bus's address, THERMITE_NATS_URL on the rig" example:"tls://control.example:4222"`
 	// Authority is the certificate in PEM, and Fingerprint its SHA-256.
 	Authority   string `json:"authority" doc:"The certificate, in PEM, that signs control's and the bus's: authority.pem on the rig"`
