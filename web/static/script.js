@@ -64,6 +64,7 @@
     var scrolls = Array.prototype.map.call(old.querySelectorAll(".wide"), function (w) { return w.scrollLeft; });
     old.replaceChildren.apply(old, Array.prototype.slice.call(fresh.childNodes));
     old.className = fresh.className;
+    old.hidden = fresh.hidden;
     open.forEach(function (id) { var d = document.getElementById(id); if (d) d.open = true; });
     old.querySelectorAll(".wide").forEach(function (w, i) { w.scrollLeft = scrolls[i] || 0; });
     if (focus) { var next = old.querySelector(focus); if (next) next.focus({ preventScroll: true }); }

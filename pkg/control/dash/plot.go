@@ -80,23 +80,30 @@ func (s scale) y(v float64) float64 {
 
 // ticks gives the labels from the top down and the heights of their lines.
 func (s scale) ticks() (labels, grid []string) {
-	n := int(math.Round((s.high - s.low) / s.step))
-	digits := max(0, int(-math.Floor(math.Log10(s.step)))+1)
-	for i := n; i >= 0; i-- {
+	for i := int(math.Round((s.high - s.low) / s.step)); i >= 0; i-- {
 		v := s.low + float64(i)*s.step
-		label := strconv.FormatFloat(v, 'f', min(digits, 9), 64)
-		if strings.Contains(label, ".") {
-			label = strings.TrimRight(strings.TrimRight(label, "0"), ".")
-		}
-		if label == "-0" {
-			label = "0"
-		}
-		if a := math.Abs(v); a >= 1e6 || (a > 0 && a < 1e-4) {
-			label = strconv.FormatFloat(v, 'g', 4, 64)
-		}
-		labels, grid = append(labels, label), append(grid, coord(s.y(v)))
+		labels, grid = append(labels, s.label(v)), append(grid, coord(s.y(v)))
 	}
 	return labels, grid
+}
+
+// label writes a tick's value with as many digits as tell it from the next.
+func (s scale) label(v float64) string {
+	most := max(math.Abs(s.low), math.Abs(s.high))
+	if math.Abs(v) < s.step/1e6 {
+		return "0"
+	}
+	if most >= 1e9 || s.step < 1e-6 {
+		return strconv.FormatFloat(v, 'g', int(math.Ceil(math.Log10(most/s.step)))+2, 64)
+	}
+	label := strconv.FormatFloat(v, 'f', max(0, int(-math.Floor(math.Log10(s.step)))+1), 64)
+	if strings.Contains(label, ".") {
+		label = strings.TrimRight(strings.TrimRight(label, "0"), ".")
+	}
+	if !strings.Contains(label, ".") {
+		return count(int64(math.Round(v)))
+	}
+	return label
 }
 
 // coord writes a coordinate with one digit behind the point.

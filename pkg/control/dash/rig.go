@@ -17,7 +17,7 @@ import (
 const (
 	linesShown = 25
 	stepsShown = 8
-	runsShown  = 12
+	runsShown  = 8
 )
 
 type rigPage struct {

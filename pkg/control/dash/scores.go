@@ -6,7 +6,6 @@ import (
 	"math"
 	"net/url"
 	"sort"
-	"strconv"
 
 	"thermite/pkg/control/service"
 )
@@ -91,8 +90,9 @@ func scorePlot(rig string, r service.Run) plot {
 	s := newScale(low, high, 4)
 	p.YTicks, p.Grid = s.ticks()
 	n := len(r.Scores)
-	p.XTicks = xCounts(n)
-	x := func(i int) float64 { return plotWidth * float64(i) / float64(max(n, 1)) }
+	end := n + (4-n%4)%4 // four even steps of whole attempts
+	p.XTicks = xCounts(end)
+	x := func(i int) float64 { return plotWidth * float64(i) / float64(end) }
 	p.Paths = append(dots(r, s, x), stroke{Class: "best", D: stepLine(steps, n, s, x)})
 	for _, m := range marks {
 		for _, v := range r.Verdicts {
@@ -161,16 +161,13 @@ func stepLine(steps []best, n int, s scale, x func(int) float64) string {
 	return line(points)
 }
 
-// xCounts labels an axis that counts from 0 to n.
+// xCounts labels an axis that counts from 0 to n, which four divides.
 func xCounts(n int) []string {
-	if n < 4 {
-		labels := make([]string, n+1)
-		for i := range labels {
-			labels[i] = strconv.Itoa(i)
-		}
-		return labels
+	var labels []string
+	for i := range 5 {
+		labels = append(labels, count(n/4*i))
 	}
-	return []string{"0", strconv.Itoa(n / 4), strconv.Itoa(n / 2), strconv.Itoa(n * 3 / 4), strconv.Itoa(n)}
+	return labels
 }
 
 // spark draws the best score as a line with no axes.
