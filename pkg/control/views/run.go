@@ -17,16 +17,26 @@ type run struct {
 	view     Run
 	verdicts map[string]uint64
 	lanes    map[uint64]*Lane
-	queue    queue
+	// trials are the lanes of the trials at work.
+	trials map[uint64]uint64
+	queue  queue
+	// disqualified are the attempts whose entries in scores and champions are
+	// still to be marked: an event costs the same however many there are.
+	disqualified map[uint64]marked
 	// attempts are the newest, oldest first.
 	attempts []*Attempt
 	// seen is the snapshot, until the next event of the run.
 	seen *Run
 }
 
+// marked says how many of the scores and champions a disqualification is of:
+// those there were as it came.
+type marked struct{ scores, champions int }
+
 func newRun(name string, first Mark) *run {
 	return &run{view: Run{Run: name, State: RunSeen, First: first, Scores: []Score{}, Champions: []Champion{}},
-		verdicts: map[string]uint64{}, lanes: map[uint64]*Lane{}, queue: newQueue()}
+		verdicts: map[string]uint64{}, lanes: map[uint64]*Lane{}, trials: map[uint64]uint64{}, queue: newQueue(),
+		disqualified: map[uint64]marked{}}
 }
 
 // apply changes the run by what the event at the mark says.
@@ -63,7 +73,7 @@ func (r *run) apply(e wire.Event, at Mark) error {
 	case wire.KindChampion:
 		return on(e, func(b wire.Champion) { r.champion(b, at) })
 	case wire.KindDisqualified:
-		return on(e, func(b wire.Disqualified) { r.disqualified(b.Attempt) })
+		return on(e, func(b wire.Disqualified) { r.disqualify(b.Attempt) })
 	}
 	return nil
 }
@@ -100,21 +110,32 @@ func (r *run) settings(b wire.RunSettings) {
 	}
 }
 
+// trialStarted puts the trial in its lane: a lane has one trial, and a trial
+// one lane.
 func (r *run) trialStarted(b wire.TrialStarted, at Mark) {
 	r.view.Trials++
+	r.leaveLane(b.Trial)
+	if before := r.lanes[b.Lane]; before != nil {
+		delete(r.trials, before.Trial)
+	}
+	r.trials[b.Trial] = b.Lane
 	r.lanes[b.Lane] = &Lane{Lane: b.Lane, Trial: b.Trial, Experiment: b.Experiment, Worker: b.Worker, Started: at}
 }
 
-func (r *run) trialEnded(b wire.TrialEnded) {
-	maps.DeleteFunc(r.lanes, func(_ uint64, l *Lane) bool { return l.Trial == b.Trial })
+func (r *run) trialEnded(b wire.TrialEnded) { r.leaveLane(b.Trial) }
+
+// leaveLane takes the trial out of its lane, if it is in one.
+func (r *run) leaveLane(trial uint64) {
+	if lane, at := r.trials[trial]; at {
+		delete(r.lanes, lane)
+		delete(r.trials, trial)
+	}
 }
 
 func (r *run) attempt(b wire.Attempt, at Mark) {
 	r.view.Attempts++
-	for _, l := range r.lanes {
-		if l.Trial == b.Trial {
-			l.Attempts++
-		}
+	if lane, at := r.trials[b.Trial]; at {
+		r.lanes[lane].Attempts++
 	}
 	if len(r.attempts) == mostAttempts {
 		r.attempts = slices.Delete(r.attempts, 0, 1)
@@ -156,21 +177,11 @@ func (r *run) champion(b wire.Champion, at Mark) {
 	r.view.Champions = append(r.view.Champions, c)
 }
 
-// disqualified marks all that came of the attempt. Snapshots share the lists
-// as they were, so the marked ones are copies.
-func (r *run) disqualified(attempt uint64) {
+// disqualify marks all that came of the attempt: what has a list of its own
+// at the next snapshot.
+func (r *run) disqualify(attempt uint64) {
 	v := &r.view
-	v.Scores, v.Champions = slices.Clone(v.Scores), slices.Clone(v.Champions)
-	for i := range v.Scores {
-		if v.Scores[i].Attempt == attempt {
-			v.Scores[i].Disqualified = true
-		}
-	}
-	for i := range v.Champions {
-		if v.Champions[i].Attempt == attempt {
-			v.Champions[i].Disqualified = true
-		}
-	}
+	r.disqualified[attempt] = marked{len(v.Scores), len(v.Champions)}
 	if v.Champion != nil && v.Champion.Attempt == attempt {
 		c := *v.Champion
 		c.Disqualified = true
@@ -181,11 +192,33 @@ func (r *run) disqualified(attempt uint64) {
 	}
 }
 
+// mark marks the scores and champions that disqualified says. Snapshots share
+// the lists as they were, so the marked ones are copies.
+func (r *run) mark() {
+	if len(r.disqualified) == 0 {
+		return
+	}
+	v := &r.view
+	v.Scores, v.Champions = slices.Clone(v.Scores), slices.Clone(v.Champions)
+	for i := range v.Scores {
+		if i < r.disqualified[v.Scores[i].Attempt].scores {
+			v.Scores[i].Disqualified = true
+		}
+	}
+	for i := range v.Champions {
+		if i < r.disqualified[v.Champions[i].Attempt].champions {
+			v.Champions[i].Disqualified = true
+		}
+	}
+	clear(r.disqualified)
+}
+
 // snapshot gives the run as it is, which no later event changes.
 func (r *run) snapshot() Run {
 	if r.seen != nil {
 		return *r.seen
 	}
+	r.mark()
 	v := r.view
 	v.Scores, v.Champions = slices.Clip(v.Scores), slices.Clip(v.Champions)
 	v.Verdicts = counts(r.verdicts)

@@ -1,0 +1,72 @@
+package views
+
+import (
+	"testing"
+	"time"
+
+	"thermite/pkg/wire"
+)
+
+// Promise: an event costs its fold about the same however large a rig made
+// the fold: the apply waits for it, and every rig for the apply.
+func TestAFoldsSizeDoesNotSlowIt(t *testing.T) {
+	const size, more = 200_000, 5_000
+	score := 1.5
+	s := &script{rig: "alpha", ledger: "ledger01"}
+	f := newFold("alpha", "ledger01")
+	take := func(b wire.Body) {
+		if err := f.take(s.say(t, "controller", "run-1", b)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n := uint64(1); n <= size; n++ {
+		take(wire.TrialStarted{Trial: n, Lane: n, Worker: "tune"})
+		take(wire.Verdict{Attempt: n, Outcome: "better", Score: &score})
+	}
+	start := time.Now()
+	for n := uint64(1); n <= more; n++ {
+		take(wire.Attempt{Attempt: size + n, Trial: 7})
+		take(wire.Disqualified{Attempt: n, Why: "w"})
+		take(wire.TrialEnded{Trial: n + 10, Outcome: "done"})
+	}
+	// A look at each lane or score at each of these events takes minutes.
+	if took := time.Since(start); took > 10*time.Second {
+		t.Errorf("%d events took %v", 3*more, took)
+	}
+	r := f.snapshot().Runs[0]
+	if got := len(r.Lanes); got != size-more {
+		t.Errorf("%d lanes are at work, not %d", got, size-more)
+	}
+	if r.Lanes[6].Attempts != more {
+		t.Errorf("the lane has %d attempts, not %d", r.Lanes[6].Attempts, more)
+	}
+	if !r.Scores[more-1].Disqualified || r.Scores[more].Disqualified {
+		t.Error("the scores that are disqualified are not the first ones")
+	}
+}
+
+// Promise: a disqualification is of what there was of the attempt, and a
+// trial is in one lane.
+func TestMarksAndLanes(t *testing.T) {
+	score := 1.5
+	s := &script{rig: "alpha", ledger: "ledger01"}
+	f := newFold("alpha", "ledger01")
+	for _, b := range []wire.Body{
+		wire.TrialStarted{Trial: 1, Lane: 1, Worker: "tune"}, wire.TrialStarted{Trial: 1, Lane: 2, Worker: "tune"},
+		wire.TrialStarted{Trial: 2, Lane: 3, Worker: "tune"}, wire.TrialStarted{Trial: 3, Lane: 3, Worker: "tune"},
+		wire.TrialEnded{Trial: 2, Outcome: "done"},
+		wire.Verdict{Attempt: 1, Outcome: "better", Score: &score}, wire.Disqualified{Attempt: 1, Why: "w"},
+		wire.Verdict{Attempt: 1, Outcome: "better", Score: &score},
+	} {
+		if err := f.take(s.say(t, "controller", "run-1", b)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := f.snapshot().Runs[0]
+	if len(r.Lanes) != 2 || r.Lanes[0].Lane != 2 || r.Lanes[1].Trial != 3 {
+		t.Errorf("the lanes are %+v", r.Lanes)
+	}
+	if !r.Scores[0].Disqualified || r.Scores[1].Disqualified {
+		t.Errorf("the scores are %+v", r.Scores)
+	}
+}
