@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"golang.org/x/time/rate"
 
 	"thermite/pkg/control/rigs"
 	"thermite/pkg/wire"
@@ -42,22 +43,59 @@ type Config struct {
 }
 
 // Asks answer the rigs.
-type Asks struct{ Config }
+type Asks struct {
+	Config
+	// seldom says what a rig can have said as often as it likes.
+	seldom rate.Sometimes
+}
+
+// warnEvery is how often at most asks that can't be answered are logged.
+const warnEvery = time.Minute
 
 // New makes Asks. They answer nothing before Run.
 func New(c Config) *Asks {
 	if c.Build == nil {
 		c.Build = func(string) error { return nil }
 	}
-	return &Asks{c}
+	return &Asks{Config: c, seldom: rate.Sometimes{Interval: warnEvery}}
 }
 
 const (
 	// workers is how many asks are answered at once, and waiting how many
-	// wait for that; more are lost, and their rigs ask again.
+	// wait for that; more are lost, and their rigs ask again. A rig has at
+	// most so many of them: one that asks without end takes no other's turn.
 	workers = 8
 	waiting = 1000
+	most    = 4
 )
+
+// turns count each rig's asks that wait or are answered.
+type turns struct {
+	mu  sync.Mutex
+	has map[string]int
+}
+
+func newTurns() *turns { return &turns{has: map[string]int{}} }
+
+// take says whether one more of the rig's asks may wait.
+func (t *turns) take(rig string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.has[rig] == most {
+		return false
+	}
+	t.has[rig]++
+	return true
+}
+
+// give takes that one of the rig's asks is over.
+func (t *turns) give(rig string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.has[rig]--; t.has[rig] == 0 {
+		delete(t.has, rig)
+	}
+}
 
 // replyAcross begins the replies that the server makes for an ask that comes
 // by a service import: it leads back to the asking account alone.
@@ -66,7 +104,18 @@ const replyAcross = "_R_."
 // Run answers until ctx ends.
 func (a *Asks) Run(ctx context.Context) error {
 	asks := make(chan *nats.Msg, waiting)
-	sub, err := a.NC.ChanSubscribe(wire.AskSubject("*", "figures"), asks)
+	turns := newTurns()
+	sub, err := a.NC.Subscribe(wire.AskSubject("*", "figures"), func(msg *nats.Msg) {
+		rig := rigOf(msg.Subject)
+		if !turns.take(rig) {
+			return
+		}
+		select {
+		case asks <- msg:
+		default:
+			turns.give(rig)
+		}
+	})
 	if err != nil {
 		return fmt.Errorf("listening to the rigs' asks: %w", err)
 	}
@@ -80,6 +129,7 @@ func (a *Asks) Run(ctx context.Context) error {
 					return
 				case msg := <-asks:
 					a.answer(ctx, msg)
+					turns.give(rigOf(msg.Subject))
 				}
 			}
 		})
@@ -92,7 +142,7 @@ func (a *Asks) Run(ctx context.Context) error {
 func (a *Asks) answer(ctx context.Context, msg *nats.Msg) {
 	rig := rigOf(msg.Subject)
 	if !mayReply(rig, msg.Reply) {
-		a.Log.Warn("an ask not answered: its reply is not the rig's", "rig", rig, "reply", msg.Reply)
+		a.seldom.Do(func() { a.Log.Warn("an ask not answered: its reply is not the rig's", "rig", rig, "reply", msg.Reply) })
 		return
 	}
 	b, err := wire.EncodeFiguresAnswer(a.Signer, a.figures(ctx, rig, msg.Data))
@@ -100,7 +150,7 @@ func (a *Asks) answer(ctx context.Context, msg *nats.Msg) {
 		err = a.NC.Publish(msg.Reply, b)
 	}
 	if err != nil {
-		a.Log.Warn("an ask not answered", "rig", rig, "error", err)
+		a.Log.Warn("an ask not answered", "rig", rig, "err", err)
 	}
 }
 
@@ -129,7 +179,7 @@ func (a *Asks) figures(ctx context.Context, rig string, data []byte) wire.Figure
 	answer.Nonce = ask.Nonce
 	refused, err := a.take(ctx, rig, ask.Figures, &answer)
 	if err != nil {
-		a.Log.Error("a rig's figures not answered", "rig", rig, "error", err)
+		a.Log.Error("a rig's figures not answered", "rig", rig, "err", err)
 		refused = "control could not answer: its log says why"
 	}
 	if refused != "" {

@@ -193,3 +193,30 @@ func TestControlAnswersNowhereElse(t *testing.T) {
 	default:
 	}
 }
+
+// Promise: a rig that asks without end keeps no other rig from its answer.
+func TestOneRigsAsksDoNotCrowdOutAnothers(t *testing.T) {
+	w := start(t, "alpha", "beta")
+	ctx, cancel := context.WithCancel(context.Background())
+	var group sync.WaitGroup
+	t.Cleanup(func() { cancel(); group.Wait() })
+	ask, err := wire.EncodeFiguresAsk(wire.FiguresAsk{Nonce: "n", Figures: figures("v1")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		nc := w.Bus.Rig("beta")
+		group.Go(func() {
+			for ctx.Err() == nil {
+				_ = nc.PublishRequest(wire.AskSubject("beta", "figures"), wire.RigInbox("beta")+".x", ask)
+			}
+		})
+	}
+	nc := w.Bus.Rig("alpha")
+	for range 20 {
+		began := time.Now()
+		if _, err := nc.Request(wire.AskSubject("alpha", "figures"), ask, bustest.Wait); err != nil {
+			t.Fatalf("alpha's ask after %v: %v", time.Since(began), err)
+		}
+	}
+}
