@@ -102,6 +102,7 @@ func (d Dial) options(ctx context.Context) []nats.Option {
 			d.OnState(connected, err)
 		}
 	}
+	var seldom seldom
 	return []nats.Option{
 		nats.Name(d.Name),
 		nats.Secure(&tls.Config{RootCAs: d.Authority, MinVersion: tls.VersionTLS13}),
@@ -135,7 +136,9 @@ func (d Dial) options(ctx context.Context) []nats.Option {
 			state(false, err)
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) {
-			d.Log.Warn("an error on the bus", "url", d.URL, "err", err)
+			if now, unsaid := seldom.say("an error"); now {
+				d.Log.Warn("an error on the bus", "url", d.URL, "err", err, unsaidAttr, unsaid)
+			}
 			// A key refused as the connection comes again is told here only.
 			if errors.Is(err, nats.ErrAuthorization) {
 				state(false, err)

@@ -127,6 +127,14 @@ func renderControl(b *bytes.Buffer, u Users) {
 	b.WriteString("    ]\n  }\n")
 }
 
+// What one rig may hold of the server: far more than a supervisor, its
+// connection and those before it that the server did not see end yet, need.
+const (
+	maxRigConnections   = 64
+	maxRigSubscriptions = 1000 // of one connection
+	maxRigLeafs         = 8
+)
+
 func renderRig(b *bytes.Buffer, r RigUser) {
 	grants := rigGrants(r)
 	may := rules{subscribe: []string{wire.RigInbox(r.Rig) + ".>"}}
@@ -135,7 +143,8 @@ func renderRig(b *bytes.Buffer, r RigUser) {
 	}
 	fmt.Fprintf(b, "  %q {\n    users: [\n", r.Rig)
 	renderUser(b, r.Key, may)
-	b.WriteString("    ]\n    imports: [\n")
+	fmt.Fprintf(b, "    ]\n    limits: {max_connections: %d, max_subscriptions: %d, max_leafnodes: %d}\n    imports: [\n",
+		maxRigConnections, maxRigSubscriptions, maxRigLeafs)
 	for _, g := range grants {
 		fmt.Fprintf(b, "      {service: {account: %q, subject: %q}", AccountControl, g.subject)
 		if g.as != g.subject {
