@@ -26,6 +26,10 @@ type link struct {
 	// up ends when the connection goes; it has ended while there is none.
 	up  context.Context
 	end context.CancelCauseFunc
+	// denied is what the bus denied on this connection; nil: nothing.
+	denied error
+	// told is what tell was told last.
+	told string
 }
 
 func newLink(now func() time.Time, tell func(string)) *link {
@@ -43,14 +47,37 @@ func (l *link) set(connected bool, err error) {
 		l.connected, l.since = connected, l.now()
 		if connected {
 			l.up, l.end = context.WithCancelCause(context.Background())
-			l.tell("on the bus")
 		}
 	}
-	l.err = err
+	l.err, l.denied = err, nil
+	words := "on the bus"
 	if !connected {
 		l.end(fmt.Errorf("the bus is away: %w", err))
-		l.tell(l.away().Error())
+		words = l.away().Error()
 	}
+	if words != l.told {
+		l.told = words
+		l.tell(words)
+	}
+}
+
+// deny takes an error of the bus that is no matter of the connection. After
+// a denied permission the server holds the subscription no more that it was
+// for, and does not take it again by itself, even when it may be had again.
+func (l *link) deny(_ *nats.Subscription, err error) {
+	if !errors.Is(err, nats.ErrPermissionViolation) {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.denied = err
+}
+
+// wasDenied gives what the bus denied on this connection; nil: nothing.
+func (l *link) wasDenied() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.denied
 }
 
 // away is check for who holds the lock.
@@ -101,6 +128,9 @@ func (l *link) figures() wire.LoopFigures {
 	defer l.mu.Unlock()
 	if err := l.away(); err != nil {
 		return wire.LoopFigures{State: "failing", Detail: err.Error()}
+	}
+	if l.denied != nil {
+		return wire.LoopFigures{State: "failing", Detail: "the bus denies this rig what it needs: " + l.denied.Error()}
 	}
 	return wire.LoopFigures{State: "working", Detail: "on the bus since " + wire.At(l.since).String()}
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"thermite/pkg/supervisor/asks"
 	"thermite/pkg/supervisor/reports"
 	"thermite/pkg/wire"
@@ -128,7 +130,8 @@ const maxRegisterPause = time.Hour
 // while, or control's answers are signed with another key than it named: the
 // key may have been replaced, or control restored. While that does not help,
 // the pause grows, as control keeps each registration in the rig's history.
-func (s *Supervisor) keepRegistered(ctx context.Context, asker *asks.Asker) error {
+// After a permission that the bus denied it connects again.
+func (s *Supervisor) keepRegistered(ctx context.Context, nc *nats.Conn, asker *asks.Asker) error {
 	pause, last := s.times.Register, s.cfg.Now()
 	tick := time.NewTicker(s.times.Register)
 	defer tick.Stop()
@@ -137,6 +140,12 @@ func (s *Supervisor) keepRegistered(ctx context.Context, asker *asks.Asker) erro
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
+		}
+		if err := s.link.wasDenied(); err != nil {
+			s.cfg.Log.Warn("connecting to the bus again", "why", err)
+			if err := nc.ForceReconnect(); err != nil {
+				return fmt.Errorf("connecting to the bus again: %w", err)
+			}
 		}
 		why := s.mustRegister()
 		if why == "" {

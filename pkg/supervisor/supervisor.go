@@ -109,7 +109,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 		return nil // ctx ended: it tries until then
 	}
 	nc, err := bus.Connect(ctx, bus.Dial{URL: s.cfg.BusURL, Key: s.busKey, Authority: s.authority, Name: s.cfg.Rig,
-		Inbox: wire.RigInbox(s.cfg.Rig), Log: s.cfg.Log, OnState: s.link.set, ReconnectWait: s.times.Reconnect})
+		Inbox: wire.RigInbox(s.cfg.Rig), Log: s.cfg.Log, OnState: s.link.set, OnError: s.link.deny, ReconnectWait: s.times.Reconnect})
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return relay.Run(ctx, time.Duration(s.cfg.Poll)) })
-	g.Go(func() error { return s.keepRegistered(ctx, asker) })
+	g.Go(func() error { return s.keepRegistered(ctx, nc, asker) })
 	return g.Wait()
 }
 

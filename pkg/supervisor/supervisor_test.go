@@ -130,6 +130,19 @@ func TestControlsNewKeyIsLearnt(t *testing.T) {
 	w.awaitAll()
 }
 
+// Promise: after a permission that the bus denied, the supervisor connects
+// again, since the server holds its subscription no more.
+func TestDeniedSupervisorConnectsAgain(t *testing.T) {
+	w := startWorld(t)
+	w.start()
+	w.awaitAll()
+	w.now.Deny(supervisor.ErrDenied)
+	w.await("it connects again", func() bool { return w.log.has("connected to the bus again") })
+	w.await("it is well", func() bool { return w.now.Figures().Loops["bus"].State == "working" })
+	w.write(10)
+	w.awaitAll()
+}
+
 // Promise: a supervisor that starts again has the same keys, and goes on
 // where control is.
 func TestStartsAgainWhereControlIs(t *testing.T) {

@@ -12,6 +12,10 @@
 // and control's. Neither is kept on disk. A supervisor starts at the place that
 // control names as it registers, which is the only one that counts; what it
 // then sends a second time, the bus keeps once or control passes over.
+//
+// The bus knows a page's id for two minutes, also when control refused the
+// page for good by then. So a page that goes again unchanged may reach control
+// a round or two later only, and one that has grown meanwhile at once.
 package reports
 
 import (
