@@ -27,6 +27,7 @@ var seed = map[string]any{
 	"MaxEventsRead":     5000,             // "A page of 5,000"
 	"MaxAskBytes":       1 << 20,          // ours
 	"MaxBodyBytes":      1 << 20,          // ours
+	"MaxBrokerLine":     1 << 20,          // "1 MiB a line"
 	"MaxInteger":        int64(1)<<53 - 1, // RFC 8785
 	"PollInterval":      60 * time.Second, // THERMITE_POLL_SECONDS: "every 60 seconds"
 	"RegisterRetry":     30 * time.Second, // "tries again every 30 seconds"

@@ -20,6 +20,7 @@ var dependencies = map[string]string{
 	"github.com/coreos/go-systemd/v22":            "systemd: readiness, watchdog, activation",
 	"github.com/danielgtaylor/huma/v2":            "REST and its OpenAPI",
 	"github.com/dustin/go-humanize":               "sizes as people write them",
+	"github.com/elastic/go-seccomp-bpf":           "broker: system-call filters",
 	"github.com/go-analyze/charts":                "charts as SVG",
 	"github.com/go-json-experiment/json":          "JSON, strict and canonical",
 	"github.com/google/go-cmp":                    "tests: what differs",

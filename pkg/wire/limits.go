@@ -46,6 +46,9 @@ const (
 	// call to control's API that states no limit of its own.
 	MaxBodyBytes = 1 << 20
 
+	// MaxBrokerLine is the largest line on the broker's socket.
+	MaxBrokerLine = 1 << 20
+
 	// MaxInteger is the largest integer canonical JSON carries exactly.
 	MaxInteger = 1<<53 - 1
 )

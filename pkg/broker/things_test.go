@@ -1,0 +1,3 @@
+package broker_test
+
+func doThing(what string, args []string) int { return 99 }
