@@ -52,12 +52,12 @@ const (
 
 // roles is the file of the tests' broker.
 const roles = `
-client = "0"
+client = "%d"
 launcher = %q
 deadline = "60s"
 most = 20
 env = ["ALLOWED"]
-%s
+
 [limits]
 memory = "512MiB"
 disk = "64MiB"
@@ -109,18 +109,47 @@ func needRoot(t testing.TB) {
 func plainWorld(t testing.TB) *world {
 	t.Helper()
 	needRoot(t)
-	return newWorld(t, func(c *broker.Config, dir string) {
-		c.File = filepath.Join(dir, "broker.toml")
-		if err := os.WriteFile(c.File, fmt.Appendf(nil, roles, "plain", ""), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	})
+	return fileWorld(t, "plain")
 }
 
-// ownWorld is a broker that serves its own user.
+// ownWorld is a broker of which every role has the own user.
 func ownWorld(t testing.TB) *world {
 	t.Helper()
-	return newWorld(t, func(*broker.Config, string) {})
+	return fileWorld(t, "same-user")
+}
+
+func fileWorld(t testing.TB, launcher string) *world {
+	t.Helper()
+	return newWorld(t, func(c *broker.Config, dir string) { c.File = rolesFile(t, dir, launcher) })
+}
+
+func rolesFile(t testing.TB, dir, launcher string) string {
+	t.Helper()
+	path := filepath.Join(dir, "broker.toml")
+	if err := os.WriteFile(path, fmt.Appendf(nil, roles, os.Geteuid(), launcher), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// give makes the folder a lane's, if lanes have users.
+func (w *world) give(folder string) {
+	w.t.Helper()
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		w.t.Fatal(err)
+	}
+	if p, err := w.client.Ping(w.context()); err != nil || !p.Capabilities.Users {
+		return
+	}
+	if err := os.Chown(folder, uidLane1, uidLane1); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// launchers are the worlds that a promise of each is tested in.
+func launchers(t *testing.T, test func(t *testing.T, w *world)) {
+	t.Run("same-user", func(t *testing.T) { test(t, ownWorld(t)) })
+	t.Run("plain", func(t *testing.T) { test(t, plainWorld(t)) })
 }
 
 func newWorld(t testing.TB, set func(c *broker.Config, dir string)) *world {
@@ -183,13 +212,27 @@ func (w *world) shell(script string) wire.BrokerStart {
 	return wire.BrokerStart{Role: "lane-1", Argv: []string{"/bin/sh", "-c", script}, Env: map[string]string{"PATH": "/usr/bin:/bin"}}
 }
 
-// thing is a start of this test's program, which does a thing.
-func (w *world) thing(role, what string, args ...string) wire.BrokerStart {
+// program is a copy of this test's program that every user may start.
+func (w *world) program() string {
 	w.t.Helper()
-	exe, err := os.Executable()
+	path := filepath.Join(w.dir, "thing")
+	if _, err := os.Stat(path); err == nil {
+		return path
+	}
+	exe, err := os.ReadFile("/proc/self/exe")
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	if err := os.WriteFile(path, exe, 0o755); err != nil {
+		w.t.Fatal(err)
+	}
+	return path
+}
+
+// thing is a start of this test's program, which does a thing.
+func (w *world) thing(role, what string, args ...string) wire.BrokerStart {
+	w.t.Helper()
+	exe := w.program()
 	return wire.BrokerStart{Role: role, Argv: append([]string{exe}, args...), Env: map[string]string{do: what}, ReadOnly: []string{exe}}
 }
 

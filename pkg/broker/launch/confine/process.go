@@ -26,8 +26,9 @@ type Process struct {
 	done    chan struct{}
 
 	mu   sync.Mutex
-	over string // the limit that ended it
-	peak int64  // the most memory seen
+	over string        // the limit that ended it
+	peak int64         // the most memory seen
+	used time.Duration // the most CPU time seen
 	exit launch.Exit
 }
 
@@ -52,7 +53,7 @@ func (p *Process) endFor(limit string) {
 		p.over = limit
 	}
 	p.mu.Unlock()
-	_ = p.Kill() // it may have ended
+	_ = p.end() // it may have ended
 }
 
 // killWait is how long init may take to end its processes where the kernel
@@ -61,6 +62,11 @@ const killWait = 5 * time.Second
 
 // Kill implements launch.Process.
 func (p *Process) Kill() error {
+	p.measure() // the kernel counts for nobody what an init's end ends
+	return p.end()
+}
+
+func (p *Process) end() error {
 	if p.options.Group != nil {
 		_ = p.options.Group.Kill() // init's end is theirs all the same
 	}
@@ -110,7 +116,7 @@ func (p *Process) wait() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.exit = launch.Exit{Code: -1, Signal: unix.SignalName(unix.SIGKILL), Wall: wall, RSS: max(used.Maxrss<<10, p.peak),
-		CPU: time.Duration(used.Utime.Nano() + used.Stime.Nano())}
+		CPU: max(time.Duration(used.Utime.Nano()+used.Stime.Nano()), p.used)}
 	if said != nil {
 		p.exit.Code, p.exit.Signal = said.Code, ""
 		if said.Signal != 0 {
@@ -183,13 +189,7 @@ func (p *Process) watch() {
 }
 
 func (p *Process) lookAtUsage() {
-	s, err := launch.TreeUsage(p.cmd.Process.Pid)
-	if err != nil {
-		return // it has ended
-	}
-	p.mu.Lock()
-	p.peak = max(p.peak, s.RSS)
-	p.mu.Unlock()
+	s := p.measure()
 	l := p.options.Spec.Limits
 	switch {
 	case s.RSS > l.Memory:
@@ -197,4 +197,17 @@ func (p *Process) lookAtUsage() {
 	case s.Tasks > l.Tasks+spareTasks:
 		p.endFor(wire.OverTasks)
 	}
+}
+
+// measure looks at what the process uses now, and keeps the most; one that
+// has ended uses nothing.
+func (p *Process) measure() launch.Stats {
+	s, err := launch.TreeUsage(p.cmd.Process.Pid)
+	if err != nil {
+		return launch.Stats{}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.peak, p.used = max(p.peak, s.RSS), max(p.used, s.CPU)
+	return s
 }
