@@ -48,6 +48,8 @@ type Settings struct {
 	// Users gives each process its role's user, which takes root. Else each
 	// is the broker's own user's.
 	Users bool
+	// Level is how far to part processes; nil is as far as the machine can.
+	Level *Level
 	// Groups is where control groups are made; nil for none.
 	Groups *cgroup.Parent
 }
@@ -70,7 +72,11 @@ type Launcher struct {
 func NewLauncher(s Settings) (*Launcher, error) {
 	l := &Launcher{settings: s, starter: NewStarter(), tasks: map[int]int64{}, filter: seccomp.Supported()}
 	var tried []error
-	for _, level := range levels(!s.Users) {
+	try := levels(!s.Users)
+	if s.Level != nil {
+		try = []Level{*s.Level}
+	}
+	for _, level := range try {
 		err := l.probe(level)
 		if err == nil {
 			l.level = level
