@@ -154,7 +154,7 @@ func (p *initProcess) startTarget() (own time.Duration, err error) {
 	if p.job.Start.Result {
 		result = firstFD + 3
 	}
-	pid, err := syscall.ForkExec("/proc/self/exe", []string{stageName}, &syscall.ProcAttr{Dir: "/", Env: []string{"GOMAXPROCS=1"},
+	pid, err := syscall.ForkExec("/proc/self/exe", []string{stageName}, &syscall.ProcAttr{Dir: "/", Env: goEnv,
 		Files: []uintptr{firstFD, firstFD + 1, firstFD + 2, result, uintptr(pair[1])},
 		Sys:   &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}})
 	_ = unix.Close(pair[1]) // the third program's end
@@ -166,7 +166,11 @@ func (p *initProcess) startTarget() (own time.Duration, err error) {
 		_ = unix.Close(fd)
 	}
 	p.setTarget(pid)
-	if err := json.MarshalWrite(status, p.job); err != nil {
+	job, err := json.Marshal(p.job)
+	if err != nil {
+		return 0, fmt.Errorf("telling the third program: %w", err)
+	}
+	if _, err := status.Write(job); err != nil {
 		return 0, fmt.Errorf("telling the third program: %w", err)
 	}
 	if err := unix.Shutdown(pair[0], unix.SHUT_WR); err != nil {

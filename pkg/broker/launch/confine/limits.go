@@ -73,20 +73,29 @@ func becomeUser(j Job) error {
 		return err
 	}
 	if j.Switch {
-		if err := syscall.Setgroups(j.Groups); err != nil {
-			return fmt.Errorf("taking groups %v: %w", j.Groups, err)
-		}
-		if err := syscall.Setresgid(j.GID, j.GID, j.GID); err != nil {
-			return fmt.Errorf("taking group %d: %w", j.GID, err)
-		}
-		if err := syscall.Setresuid(j.UID, j.UID, j.UID); err != nil {
-			return fmt.Errorf("becoming user %d: %w", j.UID, err)
+		if err := j.switchThread(); err != nil {
+			return err
 		}
 	}
 	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var none [2]unix.CapUserData
 	if err := unix.Capset(&hdr, &none[0]); err != nil {
 		return fmt.Errorf("dropping capabilities: %w", err)
+	}
+	return nil
+}
+
+// switchThread makes this thread the user's. It is the one that becomes the
+// process; the program's others end then.
+func (j Job) switchThread() error {
+	if err := setThreadGroups(j.Groups); err != nil {
+		return fmt.Errorf("taking groups %v: %w", j.Groups, err)
+	}
+	if _, _, e := unix.RawSyscall(unix.SYS_SETRESGID, uintptr(j.GID), uintptr(j.GID), uintptr(j.GID)); e != 0 {
+		return fmt.Errorf("taking group %d: %w", j.GID, e)
+	}
+	if _, _, e := unix.RawSyscall(unix.SYS_SETRESUID, uintptr(j.UID), uintptr(j.UID), uintptr(j.UID)); e != 0 {
+		return fmt.Errorf("becoming user %d: %w", j.UID, e)
 	}
 	return nil
 }

@@ -94,11 +94,7 @@ func cloneTrees(j Job) ([]tree, error) {
 
 // lookAs makes the thread's look-ups those of the user.
 func lookAs(uid, gid int, groups []int) error {
-	raw := make([]uint32, len(groups), len(groups)+1)
-	for i, g := range groups {
-		raw[i] = uint32(g)
-	}
-	if err := setThreadGroups(raw); err != nil {
+	if err := setThreadGroups(groups); err != nil {
 		return fmt.Errorf("taking groups %v to look up its paths: %w", groups, err)
 	}
 	if err := unix.Setfsgid(gid); err != nil {

@@ -108,6 +108,10 @@ func silent(err error) error {
 	return err
 }
 
+// goEnv is the environment of the broker's own programs, which live shortly
+// or do little: their runtime need not collect, nor start threads ahead.
+var goEnv = []string{"GOMAXPROCS=1", "GOGC=off", "GOMEMLIMIT=64MiB"}
+
 // ends are the descriptors between the broker and init: ours and theirs.
 type ends struct {
 	control      *net.UnixConn
@@ -158,7 +162,7 @@ func (p *Process) command() (*ends, error) {
 		e.out, e.ours, e.theirs = append(e.out, r), append(e.ours, r), append(e.theirs, w)
 	}
 	p.control = e.control
-	p.cmd = &exec.Cmd{Path: "/proc/self/exe", Args: []string{initName}, Env: []string{"GOMAXPROCS=2"}, Dir: "/", Stderr: os.Stderr,
+	p.cmd = &exec.Cmd{Path: "/proc/self/exe", Args: []string{initName}, Env: goEnv, Dir: "/", Stderr: os.Stderr,
 		ExtraFiles: e.theirs, SysProcAttr: p.options.attributes()}
 	return e, nil
 }

@@ -7,12 +7,12 @@ import (
 )
 
 // setThreadGroups sets the groups of this thread alone.
-func setThreadGroups(groups []uint32) error {
-	var first unsafe.Pointer
-	if len(groups) > 0 {
-		first = unsafe.Pointer(&groups[0])
+func setThreadGroups(groups []int) error {
+	raw := make([]uint32, len(groups)+1) // one more, for there to be a first
+	for i, g := range groups {
+		raw[i] = uint32(g)
 	}
-	if _, _, e := unix.RawSyscall(unix.SYS_SETGROUPS, uintptr(len(groups)), uintptr(first), 0); e != 0 {
+	if _, _, e := unix.RawSyscall(unix.SYS_SETGROUPS, uintptr(len(groups)), uintptr(unsafe.Pointer(&raw[0])), 0); e != 0 {
 		return e
 	}
 	return nil
