@@ -215,7 +215,7 @@ func TestBadLines(t *testing.T) {
 			t.Errorf("%s is answered with %s, %v, not %q", line, b, err, says)
 		}
 	}
-	_, _ = nc.Write(make([]byte, wire.MaxBrokerLine+1)) // it is closed in the middle
+	_, _ = nc.Write(make([]byte, wire.MaxBrokerLine+64<<10)) // it is closed in the middle
 	for err == nil {
 		_, err = c.ReadLine()
 	}

@@ -1,7 +1,6 @@
 package broker
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/user"
@@ -73,11 +72,11 @@ type size int64
 // UnmarshalText reads "512 MiB".
 func (s *size) UnmarshalText(b []byte) error {
 	v, err := humanize.ParseBytes(string(b))
-	if err == nil && v > wire.MaxInteger {
-		err = errors.New("that is too much")
+	if err != nil || v > wire.MaxInteger {
+		return fmt.Errorf("%q is no size, such as 512MiB", b)
 	}
 	*s = size(v)
-	return err
+	return nil
 }
 
 // ReadSettings reads the broker's file, strictly.

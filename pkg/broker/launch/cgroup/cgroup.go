@@ -114,6 +114,26 @@ type Group struct {
 	file *os.File
 }
 
+// A setting is a file of a group and what is written to it.
+type setting struct {
+	controller, file, value string
+	optional                bool
+}
+
+// settings are those of the limits whose controller the parent has.
+func (p *Parent) settings(l wire.BrokerLimits) []setting {
+	all := []setting{
+		{"memory", "memory.max", strconv.FormatInt(l.Memory, 10), false},
+		{"memory", "memory.swap.max", "0", true}, // a kernel without swap has none
+		{"memory", "memory.oom.group", "1", false},
+		{"pids", "pids.max", strconv.FormatInt(l.Tasks, 10), false},
+	}
+	if l.CPUs > 0 {
+		all = append(all, setting{"cpu", "cpu.max", fmt.Sprintf("%d %d", max(int64(l.CPUs*period), 1000), period), false})
+	}
+	return slices.DeleteFunc(all, func(s setting) bool { return !p.Has(s.controller) })
+}
+
 // period is over which a share of the CPUs is held, in microseconds.
 const period = 100_000
 
@@ -123,21 +143,8 @@ func (p *Parent) Make(id string, l wire.BrokerLimits) (*Group, error) {
 	if err := os.Mkdir(g.dir, 0o755); err != nil {
 		return nil, fmt.Errorf("making the group of %s: %w", id, err)
 	}
-	settings := []struct {
-		controller, file, value string
-		optional                bool
-	}{
-		{"memory", "memory.max", strconv.FormatInt(l.Memory, 10), false},
-		{"memory", "memory.swap.max", "0", true}, // a kernel without swap has none
-		{"memory", "memory.oom.group", "1", false},
-		{"pids", "pids.max", strconv.FormatInt(l.Tasks, 10), false},
-		{"cpu", "cpu.max", fmt.Sprintf("%d %d", max(int64(l.CPUs*period), 1000), period), false},
-	}
-	for _, s := range settings {
-		if s.controller == "cpu" && l.CPUs == 0 || !p.Has(s.controller) {
-			continue
-		}
-		if err := write(g.dir, s.file, s.value); err != nil && !s.optional {
+	for _, f := range p.settings(l) {
+		if err := write(g.dir, f.file, f.value); err != nil && !f.optional {
 			return nil, errors.Join(err, g.Remove())
 		}
 	}
