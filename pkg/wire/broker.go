@@ -300,11 +300,11 @@ func checkProcessID(field, s string) error {
 
 // Bounds of a start.
 const (
-	maxArgs    = 1024
-	maxEnv     = 256
-	maxPaths   = 128
-	maxPorts   = 16
-	minMemory  = 16 << 20
+	maxArgs     = 1024
+	maxEnv      = 256
+	maxPaths    = 128
+	maxPorts    = 16
+	minMemory   = 16 << 20
 	maxDeadline = 30 * 24 * time.Hour
 )
 
