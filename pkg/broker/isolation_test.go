@@ -286,3 +286,14 @@ func TestAProcessOfTheOwnUserCantReachItsBroker(t *testing.T) {
 		})
 	}
 }
+
+// Promise: a process has no privilege and can gain none.
+func TestAProcessHasNoPrivilege(t *testing.T) {
+	launchers(t, func(t *testing.T, w *world) {
+		r := w.run(w.shell("while read name value rest; do case $name in Cap*|NoNewPrivs:|Seccomp:) echo $name $value;; esac; done < /proc/self/status"))
+		want := "CapInh: 0000000000000000\nCapPrm: 0000000000000000\nCapEff: 0000000000000000\nCapBnd: 0000000000000000\nCapAmb: 0000000000000000\nNoNewPrivs: 1\nSeccomp: 2\n"
+		if r.out != want {
+			t.Errorf("it has\n%s\nnot\n%s (%+v)", r.out, want, r)
+		}
+	})
+}

@@ -87,18 +87,17 @@ func (p *initProcess) run() (e ended, err error) {
 	if err := p.prepare(); err != nil {
 		return e, err
 	}
-	own, err := p.startTarget()
+	before, err := p.startTarget()
 	if err != nil {
 		return e, err
 	}
-	began := time.Now()
 	go p.obey()
 	if err := p.tell(report{Running: true}); err != nil {
 		p.endAll()
 		return e, err
 	}
 	status, err := p.waitTarget()
-	e.Wall = time.Since(began)
+	e.Wall = clock() - before.At
 	p.endAll()
 	if err != nil {
 		return e, err
@@ -111,7 +110,7 @@ func (p *initProcess) run() (e ended, err error) {
 	if err := unix.Getrusage(unix.RUSAGE_CHILDREN, &used); err != nil {
 		return e, fmt.Errorf("reading what it used: %w", err)
 	}
-	e.CPU = max(cpuOf(used)-own, 0)
+	e.CPU = max(cpuOf(used)-before.CPU, 0)
 	e.RSS = used.Maxrss << 10
 	return e, nil
 }
@@ -141,12 +140,12 @@ func (p *initProcess) prepare() error {
 	return nil
 }
 
-// startTarget starts the process, and gives the CPU time it used before it
-// was the process.
-func (p *initProcess) startTarget() (own time.Duration, err error) {
+// startTarget starts the process, and gives how it was just before it was the
+// process.
+func (p *initProcess) startTarget() (before state, err error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return 0, fmt.Errorf("making the third program's socket: %w", err)
+		return before, fmt.Errorf("making the third program's socket: %w", err)
 	}
 	status := os.NewFile(uintptr(pair[0]), "status")
 	defer status.Close()
@@ -159,7 +158,7 @@ func (p *initProcess) startTarget() (own time.Duration, err error) {
 		Sys:   &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}})
 	_ = unix.Close(pair[1]) // the third program's end
 	if err != nil {
-		return 0, fmt.Errorf("starting the third program: %w", err)
+		return before, fmt.Errorf("starting the third program: %w", err)
 	}
 	// Only what the process started may hold its outputs open.
 	for fd := firstFD; fd <= firstFD+3; fd++ {
@@ -168,22 +167,20 @@ func (p *initProcess) startTarget() (own time.Duration, err error) {
 	p.setTarget(pid)
 	job, err := json.Marshal(p.job)
 	if err != nil {
-		return 0, fmt.Errorf("telling the third program: %w", err)
+		return before, fmt.Errorf("telling the third program: %w", err)
 	}
 	if _, err := status.Write(job); err != nil {
-		return 0, fmt.Errorf("telling the third program: %w", err)
+		return before, fmt.Errorf("telling the third program: %w", err)
 	}
 	if err := unix.Shutdown(pair[0], unix.SHUT_WR); err != nil {
-		return 0, fmt.Errorf("telling the third program: %w", err)
+		return before, fmt.Errorf("telling the third program: %w", err)
 	}
 	return readState(status)
 }
 
 // readState reads what the third program says until it becomes the process or
 // ends: the last word counts.
-func readState(status *os.File) (time.Duration, error) {
-	var last state
-	d := json.Options(nil)
+func readState(status *os.File) (last state, err error) {
 	r := bufio.NewReader(status)
 	said := false
 	for {
@@ -191,18 +188,18 @@ func readState(status *os.File) (time.Duration, error) {
 		if err != nil {
 			break
 		}
-		if err := json.Unmarshal(line, &last, d); err != nil {
-			return 0, fmt.Errorf("reading what the third program says: %w", err)
+		if err := json.Unmarshal(line, &last); err != nil {
+			return last, fmt.Errorf("reading what the third program says: %w", err)
 		}
 		said = true
 	}
 	switch {
 	case !said:
-		return 0, errors.New("the third program ended without a word")
+		return last, errors.New("the third program ended without a word")
 	case last.Failed != "":
-		return 0, errors.New(last.Failed)
+		return last, errors.New(last.Failed)
 	}
-	return last.CPU, nil
+	return last, nil
 }
 
 func (p *initProcess) setTarget(pid int) {
@@ -244,6 +241,9 @@ func (p *initProcess) waitTarget() (status unix.WaitStatus, err error) {
 	}
 }
 
+// killPause is between two rounds of ending what is below init.
+const killPause = 200 * time.Microsecond
+
 // endAll ends everything below init, and waits for it.
 func (p *initProcess) endAll() {
 	for {
@@ -259,10 +259,9 @@ func (p *initProcess) endAll() {
 		} else {
 			killBelow(os.Getpid())
 		}
-		// One at least ends now.
-		if _, err := unix.Wait4(-1, nil, 0, nil); errors.Is(err, unix.ECHILD) {
-			return
-		}
+		// They end now. A list of processes may lack one that was just
+		// started or left: then the next round finds it.
+		time.Sleep(killPause)
 	}
 }
 

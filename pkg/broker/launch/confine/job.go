@@ -64,6 +64,8 @@ type ended struct {
 // A state is what the third program says before it becomes the process.
 type state struct {
 	Failed string `json:"failed,omitzero"`
-	// CPU is what the program itself used until then.
+	// CPU is what the program itself used until then, and At when that is, by
+	// the clock that only goes forward.
 	CPU time.Duration `json:"cpu,format:nano"`
+	At  time.Duration `json:"at,format:nano"`
 }

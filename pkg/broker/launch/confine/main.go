@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"golang.org/x/sys/unix"
@@ -95,10 +96,17 @@ func become(j Job, status *os.File) error {
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &used); err != nil {
 		return fmt.Errorf("reading what it used: %w", err)
 	}
-	if err := json.MarshalWrite(status, state{CPU: cpuOf(used)}); err != nil {
+	if err := json.MarshalWrite(status, state{CPU: cpuOf(used), At: clock()}); err != nil {
 		return err
 	}
 	return fmt.Errorf("starting %s: %w", j.Start.Argv[0], unix.Exec(j.Start.Argv[0], j.argv(), env))
+}
+
+// clock is a time that all programs of the machine share.
+func clock() time.Duration {
+	var t unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) // this clock can always be read
+	return time.Duration(t.Nano())
 }
 
 // argv are its arguments. A probe's program is the broker's own.
