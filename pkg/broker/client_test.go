@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -256,8 +257,13 @@ func BenchmarkStart(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			w := make(b)
 			ctx := w.context()
-			var starts, ends []time.Duration
+			var starts, ends, bare []time.Duration
 			for n := 0; b.Loop(); n++ {
+				bare = append(bare, beside.Time(func() {
+					if err := exec.Command("/bin/true").Run(); err != nil {
+						b.Error(err)
+					}
+				}))
 				id := fmt.Sprintf("b-%d", n)
 				s := wire.BrokerStart{ID: id, Role: "lane-1", Argv: []string{"/bin/true"}}
 				began := time.Now()
@@ -276,6 +282,7 @@ func BenchmarkStart(b *testing.B) {
 			b.ReportMetric(beside.Ms(beside.Quantile(starts, 0.5)), "ms/start-p50")
 			b.ReportMetric(beside.Ms(beside.Quantile(starts, 0.99)), "ms/start-p99")
 			b.ReportMetric(beside.Ms(beside.Quantile(ends, 0.5)), "ms/whole-p50")
+			b.ReportMetric(beside.Ms(beside.Quantile(bare, 0.5)), "bare-ms/whole-p50")
 			b.ReportMetric(0, "ns/op")
 		})
 	}

@@ -151,6 +151,9 @@ func TestLimits(t *testing.T) {
 // leaves nothing.
 func TestForkBomb(t *testing.T) {
 	launchers(t, func(t *testing.T, w *world) {
+		if os.Geteuid() == 0 && strings.Contains(t.Name(), "same-user") {
+			t.Skip("the kernel counts no tasks of root's, and the machine would feel it until the broker looks")
+		}
 		bomb := w.shell(`f() { f | f & }; f; while :; do f; done`)
 		bomb.Limits.Tasks, bomb.Deadline = 50, time.Second
 		id := w.start(bomb).ID

@@ -178,7 +178,10 @@ func (l *Launcher) take(o *Options) (release func()) {
 		}
 	}
 	if !l.settings.Users {
-		return func() {} // the user's other processes count too, and the broker looks
+		if l.level.User && os.Geteuid() != 0 { // a user namespace counts by itself
+			o.Job.Tasks = o.Spec.Limits.Tasks + spareTasks + initTasks
+		}
+		return func() {} // else the user's others count too, and the broker looks
 	}
 	uid, tasks := o.Job.UID, o.Spec.Limits.Tasks+spareTasks
 	l.tasks[uid] += tasks
@@ -191,6 +194,10 @@ func (l *Launcher) take(o *Options) (release func()) {
 		}
 	}
 }
+
+// initTasks are init's threads, at most, which count with the process's where
+// they have one user.
+const initTasks = 16
 
 // describe says what the launcher holds, and what it does not, with why.
 func (l *Launcher) describe(tried []error) wire.BrokerCapabilities {
@@ -214,7 +221,7 @@ func (l *Launcher) describe(tried []error) wire.BrokerCapabilities {
 		{c.Landlock == 0, "the kernel has no Landlock: a process reads all that its user may"},
 		{!c.Seccomp, "the kernel has no filter of system calls"},
 		{!c.MemoryGroup, "memory is looked at every 50 ms: a process may use more for that long"},
-		{!c.TasksGroup && !c.Users, "tasks are looked at every 50 ms: a process may start more for that long"},
+		{!c.TasksGroup && !c.Users && (!l.level.User || os.Geteuid() == 0), "tasks are looked at every 50 ms: a process may start more for that long"},
 		{!c.CPUGroup, "a share of CPUs is held as whole CPUs"},
 		{true, "a process ends with the broker"},
 	} {
