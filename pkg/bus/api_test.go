@@ -1,0 +1,72 @@
+package bus_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+
+	"thermite/pkg/bus"
+	"thermite/pkg/bus/bustest"
+	"thermite/pkg/wire"
+)
+
+// A reload fails no call of JetStream's API that is made meanwhile.
+func TestCallsWhileTheServerReloads(t *testing.T) {
+	rigs := make([]string, 60)
+	for i := range rigs {
+		rigs[i] = fmt.Sprintf("rig-%d", i)
+	}
+	b := bustest.Start(t, bustest.Options{Rigs: rigs})
+	ctx, js := within(t, bustest.Wait), b.JS()
+	if err := bus.EnsureStreams(ctx, js); err != nil {
+		t.Fatal(err)
+	}
+	var reloading atomic.Bool
+	reloading.Store(true)
+	done := make(chan error, 1)
+	go func() {
+		defer reloading.Store(false)
+		var errs []error
+		for range 8 {
+			errs = append(errs, b.Server().Reload())
+		}
+		done <- errors.Join(errs...)
+	}()
+	calls, again := 0, 0
+	for reloading.Load() {
+		err := bus.CallAPI(ctx, func(ctx context.Context) error {
+			_, err := js.Stream(ctx, wire.StreamEvents)
+			if errors.Is(err, nats.ErrNoResponders) {
+				again++
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatalf("call %d: %v", calls, err)
+		}
+		calls++
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d calls, %d of them made again", calls, again)
+}
+
+// A call that nobody ever answers ends with the caller's patience.
+func TestCallsEnd(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	calls := 0
+	err := bus.CallAPI(ctx, func(context.Context) error {
+		if calls++; calls == 3 {
+			cancel()
+		}
+		return nats.ErrNoResponders
+	})
+	if !errors.Is(err, nats.ErrNoResponders) || calls != 3 {
+		t.Errorf("%d calls, %v", calls, err)
+	}
+}
