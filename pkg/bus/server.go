@@ -76,7 +76,7 @@ func (s *Server) ID() string { return s.ns.ID() }
 
 // Reload reads the files again: users, certificate and key. Connections that
 // may stay do stay; when a file is broken the server keeps what it has. It
-// reads them twice, as Admin.Reload does and for its reason.
+// reads them twice, for the reason that Admin.Apply says.
 func (s *Server) Reload() error {
 	for range 2 {
 		if err := s.ns.Reload(); err != nil {

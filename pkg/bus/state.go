@@ -36,7 +36,8 @@ type StreamState struct {
 	Messages    uint64
 	Bytes       uint64
 	First, Last uint64
-	Consumers   []ConsumerState
+	// Consumers are those that stay, in their names' order.
+	Consumers []ConsumerState
 }
 
 // ConsumerState is one consumer of a stream.
@@ -95,6 +96,9 @@ func streamStates(accounts []*server.AccountDetail) []StreamState {
 		for _, s := range account.Streams {
 			st := StreamState{Name: s.Name, Messages: s.State.Msgs, Bytes: s.State.Bytes, First: s.State.FirstSeq, Last: s.State.LastSeq}
 			for _, c := range s.Consumer {
+				if c.Config == nil || c.Config.Durable == "" {
+					continue // a reading that goes on now
+				}
 				st.Consumers = append(st.Consumers, ConsumerState{Name: c.Name, Pending: c.NumPending, AckPending: c.NumAckPending})
 			}
 			slices.SortFunc(st.Consumers, func(a, b ConsumerState) int { return cmp.Compare(a.Name, b.Name) })
