@@ -185,7 +185,7 @@ func (b *tab) fine() {
 // shown are the pages to look at, by the name of their picture.
 var shown = []struct{ name, path string }{
 	{"home", "/"}, {"needs", "/needs"}, {"rigs", "/rigs"}, {"rig", "/rigs/beta"}, {"rig-evil", "/rigs/alpha"}, {"rig-silent", "/rigs/silent"},
-	{"rig-retired", "/rigs/gone"}, {"run", "/rigs/beta/runs/fast-1"}, {"events", "/rigs/beta/events"}, {"event", "/rigs/beta/events/30"},
+	{"rig-retired", "/rigs/gone"}, {"run", "/rigs/beta/runs/fast-1"}, {"runs", "/rigs/beta/runs"}, {"events", "/rigs/beta/events"}, {"event", "/rigs/beta/events/30"},
 	{"history", "/rigs/beta/history"}, {"audit", "/audit"}, {"bus", "/metrics/bus"}, {"settings-bus", "/settings/bus"},
 	{"settings-tokens", "/settings/tokens"}, {"settings-about", "/settings/about"},
 }

@@ -123,14 +123,12 @@ func (p *rigPage) address(rest string) string {
 	return a
 }
 
-// Held is how much of the rig's ledger control holds, in percent; known is
-// false without figures of this ledger.
-func (p rigPage) Held() (percent int, known bool) {
-	f := p.Figures
-	if f == nil || f.Relay.Ledger != p.Ledger || f.Relay.LedgerLast == 0 {
-		return 0, false
+// EarlierLedger is the ledger, if it is an earlier one.
+func (p rigPage) EarlierLedger() string {
+	if p.Earlier {
+		return p.View.Ledger
 	}
-	return int(min(100, p.LastCursor*100/f.Relay.LedgerLast)), true
+	return ""
 }
 
 // view gives the view of a rig's ledger.

@@ -2,6 +2,7 @@ package dash
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"thermite/pkg/control/service"
@@ -71,4 +72,46 @@ func (d *Dash) scoresCSV(v *visit) error {
 			strconv.FormatFloat(s.Score, 'g', -1, 64), strconv.FormatBool(s.Disqualified), best})
 	}
 	return v.csvOf(run.Run+"-scores", rows)
+}
+
+// runsListed is how many runs a page of the list has.
+const runsListed = 50
+
+type runsPage struct {
+	frame
+	Rig  string
+	Runs []underWay
+	// All is how many there are; Ledger is theirs, if it is an earlier one.
+	All    int
+	Ledger string
+	Next   string
+}
+
+// runs shows a page of a rig's runs, the newest first.
+func (d *Dash) runs(v *visit) error {
+	r, err := v.view()
+	if err != nil {
+		return err
+	}
+	f, err := v.frame("Runs of rig "+r.Name, "rigs")
+	if err != nil {
+		return err
+	}
+	page := runsPage{frame: f, Rig: r.Name, All: len(r.View.Runs)}
+	if !r.View.Current {
+		page.Ledger = r.View.Ledger
+	}
+	rest := r.View.Runs
+	if after := v.r.URL.Query().Get("after"); after != "" {
+		i := slices.IndexFunc(rest, func(run service.Run) bool { return run.Run == after })
+		rest = rest[i+1:]
+	}
+	if len(rest) > runsListed {
+		rest = rest[:runsListed]
+		page.Next = rest[runsListed-1].Run
+	}
+	for _, run := range rest {
+		page.Runs = append(page.Runs, underWay{Rig: r.Name, Run: run, Spark: spark(r.Name, run)})
+	}
+	return v.ok("runs", page)
 }
