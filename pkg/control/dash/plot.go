@@ -112,8 +112,8 @@ func coord(v float64) string { return strconv.FormatFloat(math.Round(v*10)/10, '
 // dot is the path of a dot.
 func dot(x, y float64) string { return "M" + coord(x) + " " + coord(y) + "h0" }
 
-// line is the path through the points.
-func line(points [][2]float64) string {
+// lineThrough is the path through the points.
+func lineThrough(points [][2]float64) string {
 	var b strings.Builder
 	for i, p := range points {
 		if i == 0 {

@@ -53,7 +53,7 @@ func TestBestScores(t *testing.T) {
 	if diff := cmp.Diff([]best{{0, 20}, {1, 10}, {3, 8}}, bests(r), cmp.AllowUnexported(best{})); diff != "" {
 		t.Errorf("the steps (-want +got):\n%s", diff)
 	}
-	p := scorePlot("rig", r)
+	p := scorePlot("rig", "", r)
 	if diff := cmp.Diff([]string{"0", "1", "2", "3", "4"}, p.XTicks); diff != "" {
 		t.Errorf("the attempts' axis (-want +got):\n%s", diff)
 	}
@@ -65,10 +65,10 @@ func TestBestScores(t *testing.T) {
 	for i := range 5000 {
 		many.Scores = append(many.Scores, service.Score{Mark: at(uint64(i)), Attempt: uint64(i), Outcome: "not_better", Score: float64(i)})
 	}
-	if p := scorePlot("rig", many); len(p.Paths) != 2 || len(p.Paths[0].D) > 100_000 {
+	if p := scorePlot("rig", "", many); len(p.Paths) != 2 || len(p.Paths[0].D) > 100_000 {
 		t.Errorf("5,000 attempts are %d shapes", len(p.Paths))
 	}
-	if p := scorePlot("rig", service.Run{}); p.Empty == "" {
+	if p := scorePlot("rig", "", service.Run{}); p.Empty == "" {
 		t.Errorf("a run with no score has a chart: %+v", p)
 	}
 }

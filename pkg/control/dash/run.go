@@ -17,6 +17,14 @@ type runPage struct {
 	Ledger string
 }
 
+// earlierLedger is the view's ledger, if it is not the rig's current one.
+func earlierLedger(r service.RigView) string {
+	if r.View.Current || r.View.Ledger == r.Ledger {
+		return ""
+	}
+	return r.View.Ledger
+}
+
 // findRun gives the run that the address names, and its rig.
 func (v *visit) findRun() (service.RigView, service.Run, error) {
 	r, err := v.view()
@@ -44,11 +52,8 @@ func (d *Dash) run(v *visit) error {
 		return err
 	}
 	f.Live = true
-	page := runPage{frame: f, Rig: r.Name, Run: run, Scores: scorePlot(r.Name, run)}
-	if !r.View.Current {
-		page.Ledger = r.View.Ledger
-		page.Scores.Data += "?ledger=" + r.View.Ledger
-	}
+	page := runPage{frame: f, Rig: r.Name, Run: run, Ledger: earlierLedger(r)}
+	page.Scores = scorePlot(r.Name, page.Ledger, run)
 	return v.ok("run", page)
 }
 
@@ -97,10 +102,7 @@ func (d *Dash) runs(v *visit) error {
 	if err != nil {
 		return err
 	}
-	page := runsPage{frame: f, Rig: r.Name, All: len(r.View.Runs)}
-	if !r.View.Current {
-		page.Ledger = r.View.Ledger
-	}
+	page := runsPage{frame: f, Rig: r.Name, All: len(r.View.Runs), Ledger: earlierLedger(r)}
 	rest := r.View.Runs
 	if after := v.r.URL.Query().Get("after"); after != "" {
 		i := slices.IndexFunc(rest, func(run service.Run) bool { return run.Run == after })

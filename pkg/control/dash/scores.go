@@ -70,10 +70,11 @@ var marks = []struct{ outcome, class, text string }{
 	{"suspect", "dot-warn", "suspect"}, {"better", "dot-up", "better, not enough"}, {"promoted", "dot-good", "promoted"},
 }
 
-// scorePlot draws the best score over the run's attempts.
-func scorePlot(rig string, r service.Run) plot {
+// scorePlot draws the best score over the run's attempts. The ledger is the
+// run's, if it is an earlier one.
+func scorePlot(rig, ledger string, r service.Run) plot {
 	p := plot{ID: "scores-" + r.Run, Title: "Best score of " + r.Run + " over its attempts", YUnit: unit(r), XUnit: "attempts judged with a score",
-		Data: runAddress(rig, r.Run) + "/scores.csv"}
+		Data: of(runAddress(rig, r.Run)+"/scores.csv", ledger)}
 	if len(r.Scores) == 0 {
 		p.Empty = "No attempt of this run has a score yet."
 		return p
@@ -158,7 +159,7 @@ func stepLine(steps []best, n int, s scale, x func(int) float64) string {
 	if len(steps) > 0 {
 		points = append(points, [2]float64{x(n), s.y(steps[len(steps)-1].score)})
 	}
-	return line(points)
+	return lineThrough(points)
 }
 
 // xCounts labels an axis that counts from 0 to n, which four divides.
@@ -197,6 +198,15 @@ func spark(rig string, r service.Run) plot {
 
 func runAddress(rig, run string) string {
 	return "/rigs/" + url.PathEscape(rig) + "/runs/" + url.PathEscape(run)
+}
+
+// of gives the address of a page of an earlier ledger; with none it is of the
+// current one.
+func of(address, ledger string) string {
+	if ledger == "" {
+		return address
+	}
+	return address + "?ledger=" + url.QueryEscape(ledger)
 }
 
 // csvOf answers with rows as CSV.
