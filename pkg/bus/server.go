@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"thermite/pkg/files"
 )
 
 // Server is a running bus.
@@ -32,7 +34,7 @@ func StartServer(ctx context.Context, s Settings, log *slog.Logger) (*Server, er
 		return nil, err
 	}
 	path := filepath.Join(s.Dir, ConfFile)
-	if _, err := keepFile(path, conf, 0o640); err != nil {
+	if _, err := files.Keep(path, conf, 0o640); err != nil {
 		return nil, fmt.Errorf("starting the bus: %w", err)
 	}
 	opts, err := server.ProcessConfigFile(path)

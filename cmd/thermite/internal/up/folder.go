@@ -14,6 +14,7 @@ import (
 	"thermite/cmd/thermite/internal/settings"
 	"thermite/pkg/bus"
 	"thermite/pkg/control/identity"
+	"thermite/pkg/files"
 )
 
 // ErrInUse says that another thermite up uses the folder.
@@ -48,7 +49,7 @@ func (u *up) keepRig(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("making rig %s: %w", RigName, err)
 	}
-	return path, writeFile(path, []byte(token+"\n"))
+	return path, files.Write(path, []byte(token+"\n"), 0o600)
 }
 
 // writeClient writes the settings with which the command line reaches
@@ -61,21 +62,4 @@ func (u *up) writeClient() (string, error) {
 	path := filepath.Join(u.folders.state, settings.FileName)
 	return path, settings.WriteFile(path, settings.File{URL: u.control.URL(), Token: strings.TrimSpace(string(token)),
 		Authority: filepath.Join(u.folders.control, bus.AuthorityFile)})
-}
-
-// writeFile keeps b at path, whole or not at all, for its owner alone.
-func writeFile(path string, b []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", filepath.Base(path), err)
-	}
-	_, err = f.Write(b)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("writing %s: %w", filepath.Base(path), err), os.Remove(f.Name()))
-	}
-	return nil
 }
