@@ -68,10 +68,11 @@ func New(ctx context.Context, config Config) (*Control, error) {
 }
 
 func (c *Control) open(ctx context.Context) (err error) {
-	if c.identity, err = identity.Open(c.config.StateDir, c.config.Rand); err != nil {
+	// The lock comes before the keys: two controls must not both make them.
+	if c.lock, err = lock(c.config.lockPath()); err != nil {
 		return err
 	}
-	if c.lock, err = lock(c.config.lockPath()); err != nil {
+	if c.identity, err = identity.Open(c.config.StateDir, c.config.Rand); err != nil {
 		return err
 	}
 	if c.store, err = store.Open(ctx, c.config.storePath()); err != nil {

@@ -1,5 +1,5 @@
-// Package files keeps files that must be on the disk whole or not at all, and
-// reads those that hold a secret. It imports nothing of ours.
+// Package files keeps files that must be on the disk whole or not at all,
+// reads those that hold a secret, and locks. It imports nothing of ours.
 package files
 
 import (
@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"golang.org/x/sys/unix"
 )
 
 // MaxSecret is the most that a file with a secret holds, in bytes.
@@ -64,6 +66,27 @@ func Keep(path string, b []byte, mode fs.FileMode) (changed bool, err error) {
 		return false, fmt.Errorf("reading %s: %w", path, err)
 	}
 	return true, Write(path, b, mode)
+}
+
+// ErrLocked says that another process holds the lock.
+var ErrLocked = errors.New("another process holds its lock")
+
+// Lock makes the file at path, mode 0600, if it is not there, and locks it for
+// this process until it is closed. The system lets it go when the process
+// ends, however it ends.
+func Lock(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		_ = f.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			err = ErrLocked
+		}
+		return nil, fmt.Errorf("locking %s: %w", path, err)
+	}
+	return f, nil
 }
 
 // ReadSmall reads a file that holds no more than MaxSecret.

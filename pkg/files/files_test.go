@@ -53,6 +53,33 @@ func TestKeepWritesOnlyWhatChanged(t *testing.T) {
 	}
 }
 
+// Promise: a lock is one holder's until it closes the file, and the file's
+// content is left alone.
+func TestALockIsOneHolders(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	if err := files.Write(path, []byte("kept"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	first, err := files.Lock(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := files.Lock(path); !errors.Is(err, files.ErrLocked) || !strings.Contains(err.Error(), path) {
+		t.Errorf("a second holder: %v", err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	second, err := files.Lock(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	if b, err := files.ReadSecret(path); err != nil || string(b) != "kept" {
+		t.Errorf("it holds %q, %v", b, err)
+	}
+}
+
 // Promise: a secret that others may read is refused, by its name and mode,
 // and so is what no secret can be; what is not there is said as such.
 func TestASecretIsItsOwnersAlone(t *testing.T) {

@@ -45,7 +45,16 @@ type Connection struct {
 
 // List gives every rig, retired ones too, by name.
 func (r *Rigs) List(ctx context.Context) ([]Rig, error) {
-	all, err := r.Store.Rigs(ctx)
+	return r.allShown(r.Store.Rigs(ctx))
+}
+
+// After gives the rigs, retired ones too, whose names come after after, by
+// name, at most limit.
+func (r *Rigs) After(ctx context.Context, after string, limit int) ([]Rig, error) {
+	return r.allShown(r.Store.RigsAfter(ctx, after, limit))
+}
+
+func (r *Rigs) allShown(all []store.Rig, err error) ([]Rig, error) {
 	if err != nil {
 		return nil, err
 	}

@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"thermite/cmd/thermite/internal/settings"
 	"thermite/pkg/bus"
 	"thermite/pkg/control/identity"
@@ -22,18 +20,11 @@ var ErrInUse = errors.New("another thermite up runs on this state folder")
 
 // lockFolder holds the folder until the file is closed.
 func lockFolder(dir string) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("locking the state folder: %w", err)
+	f, err := files.Lock(filepath.Join(dir, "lock"))
+	if errors.Is(err, files.ErrLocked) {
+		return nil, fmt.Errorf("%w: %s; stop it, or give this one a folder of its own with --state", ErrInUse, dir)
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		f.Close()
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, fmt.Errorf("%w: %s; stop it, or give this one a folder of its own with --state", ErrInUse, dir)
-		}
-		return nil, fmt.Errorf("locking the state folder: %w", err)
-	}
-	return f, nil
+	return f, err
 }
 
 // keepRig makes the rig local at the first start and keeps its token, and
