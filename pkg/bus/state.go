@@ -49,8 +49,10 @@ type ConsumerState struct {
 	AckPending int
 }
 
-// RigConnection is a rig's connection to the server.
+// RigConnection is a rig's connection to the server, or its connections.
 type RigConnection struct {
+	// Msgs and Bytes count what it sent since it came.
+	Msgs, Bytes int64
 	// Since is when it came.
 	Since time.Time
 	// Leaf says that it is a leaf node's.
@@ -119,9 +121,13 @@ func rigConnections(conns []*server.ConnInfo) map[string]RigConnection {
 			continue
 		}
 		// The oldest says since when the rig is there.
-		if old, ok := out[c.Account]; !ok || c.Start.Before(old.Since) {
-			out[c.Account] = RigConnection{Since: c.Start, Leaf: isLeaf(c)}
+		r, more := out[c.Account]
+		if !more || c.Start.Before(r.Since) {
+			r.Since, r.Leaf = c.Start, isLeaf(c)
 		}
+		r.Msgs += c.InMsgs
+		r.Bytes += c.InBytes
+		out[c.Account] = r
 	}
 	return out
 }
