@@ -135,3 +135,14 @@ func TestWords(t *testing.T) {
 		t.Errorf("durations are %q", got)
 	}
 }
+
+// Promise: a spreadsheet that opens the CSV runs no rig's formula, and numbers
+// stay numbers.
+func TestCellsAreNoFormulas(t *testing.T) {
+	for s, want := range map[string]string{"": "", "better": "better", "-1.5e-07": "-1.5e-07", "+3": "+3", "=1+1": "'=1+1", "@SUM(A1)": "'@SUM(A1)",
+		"-cmd": "'-cmd", "\t=1": "'\t=1"} {
+		if got := cell(s); got != want {
+			t.Errorf("%q is %q, want %q", s, got, want)
+		}
+	}
+}

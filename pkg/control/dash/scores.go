@@ -1,7 +1,6 @@
 package dash
 
 import (
-	"encoding/csv"
 	"fmt"
 	"math"
 	"net/url"
@@ -207,14 +206,4 @@ func of(address, ledger string) string {
 		return address
 	}
 	return address + "?ledger=" + url.QueryEscape(ledger)
-}
-
-// csvOf answers with rows as CSV.
-func (v *visit) csvOf(name string, rows [][]string) error {
-	h := v.w.Header()
-	h.Set("Content-Type", "text/csv; charset=utf-8; header=present")
-	h.Set("Content-Disposition", `inline; filename="`+name+`.csv"`)
-	w := csv.NewWriter(v.w)
-	_ = w.WriteAll(rows) // a browser that went away
-	return nil
 }
