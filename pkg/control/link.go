@@ -23,8 +23,8 @@ import (
 type link struct {
 	control, asks, system *nats.Conn
 
-	admin           *bus.Admin
-	watch           *watch
+	admin *bus.Admin
+	watch *watch
 	// came and systemCame are for who waits for the two.
 	came, systemCame *came
 }

@@ -63,6 +63,9 @@ var kinds = []string{
 	KindDisqualified, KindAdvice, KindSource, KindDocument, KindRigCheck,
 }
 
+// KnownKind says that kind is one of the Kind constants.
+func KnownKind(kind string) bool { return slices.Contains(kinds, kind) }
+
 // QueueOps are the changes a queue event makes: its body's op.
 var QueueOps = []string{"added", "accepted", "moved", "edited", "dropped", "assigned", "finished", "returned"}
 

@@ -86,6 +86,7 @@ func (c *Consumer) page(ctx context.Context, msg jetstream.Msg) error {
 	if err := c.take(ctx, p, d); err != nil {
 		return err
 	}
+	c.names.of(rig, c.Clock()).spend(p, facts.Fresh)
 	return c.taken(ctx, rig, d)
 }
 
@@ -99,6 +100,9 @@ func (c *Consumer) facts(ctx context.Context, rig string, p *wire.Page) (Facts, 
 	f.Held, f.Known = c.Ledgers.Ledger(rig, p.Ledger)
 	current, _ := c.Ledgers.Current(rig)
 	f.Current = current.Ledger
+	of := c.names.of(rig, f.Now)
+	f.Fresh = of.fresh(p, f.Held.At(), !f.Known, func(run string) bool { return c.Names.KnowsRun(rig, run) })
+	f.Left = int(of.left)
 	return f, nil
 }
 

@@ -49,6 +49,12 @@ type Ledgers interface {
 	Adopt(ctx context.Context, rig, ledger string, cursor uint64, chain wire.Chain) error
 }
 
+// Names are what control knows of the rigs' names: its views.
+type Names interface {
+	// KnowsRun says that an event of the rig that was applied names the run.
+	KnowsRun(rig, run string) bool
+}
+
 // Config is what a Consumer needs.
 type Config struct {
 	JS      jetstream.JetStream
@@ -56,6 +62,7 @@ type Config struct {
 	Rigs    Rigs
 	Writer  Writer
 	Ledgers Ledgers
+	Names   Names
 	// Build says why control does not work with a harness's build; nil: it
 	// works with every one.
 	Build func(build string) error
@@ -72,6 +79,7 @@ type Consumer struct {
 	// What follows is the loop's.
 
 	refusals refusals
+	names    names
 	// said are the reasons of refusals for now that were logged since a page
 	// was last taken.
 	said map[string]bool
