@@ -57,7 +57,7 @@ func (f *failing) Publish(ctx context.Context, r events.Report) error {
 // later one, of its own rig or another; each reason is logged once, and so is
 // that reports go on the bus again.
 func TestAPageRefusedForNowComesBeforeAnyLaterOne(t *testing.T) {
-	const retry = 150 * time.Millisecond
+	const retry = 400 * time.Millisecond
 	f := &failing{}
 	r := recordtest.Start(t, recordtest.Options{Rigs: []string{"alpha", "beta"}, Retry: retry, Writer: func(w reports.Writer) reports.Writer {
 		f.Writer = w
