@@ -42,7 +42,9 @@ func (f *floods) saw(rigs map[string]bus.RigConnection, now time.Time) (over []s
 	for rig, has := range rigs {
 		before := f.rigs[rig]
 		if has.Msgs < before.Msgs || has.Bytes < before.Bytes {
-			before = bus.RigConnection{} // other connections
+			// One of its connections ended: the others may be days old, and what
+			// they sent since then can't be told from the sum.
+			continue
 		}
 		msgs, bytes := float64(has.Msgs-before.Msgs)/passed.Seconds(), float64(has.Bytes-before.Bytes)/passed.Seconds()
 		if !first && (msgs > msgsASecond || bytes > bytesASecond) {

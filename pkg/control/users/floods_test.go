@@ -53,6 +53,22 @@ func TestAFloodTakesTheUserAwayForAWhile(t *testing.T) {
 	}
 }
 
+// Promise: a rig keeps its user when one of its connections ends, however much
+// the others sent in their time.
+func TestAConnectionThatEndsIsNoFlood(t *testing.T) {
+	w := newWorld(t)
+	key := w.rig("alpha")
+	for _, msgs := range []int64{90_000, 90_010, 80_000, 80_010} {
+		w.server.connected(map[string]bus.RigConnection{"alpha": {Msgs: msgs}})
+		w.clock.pass(5 * time.Second)
+		w.look()
+		w.look()
+	}
+	if !strings.Contains(w.file(), key) {
+		t.Error("the rig lost its user")
+	}
+}
+
 // Promise: new runs have the server reload no more than a part of its time;
 // a new rig waits for nothing.
 func TestNewRunsDoNotKeepTheServerReloading(t *testing.T) {
