@@ -135,13 +135,16 @@ func (c *Control) openStreams(ctx context.Context, link *link) (jetstream.JetStr
 	if err != nil {
 		return nil, fmt.Errorf("opening JetStream: %w", err)
 	}
-	for {
+	for said := ""; ; {
 		err := c.ensureStreams(ctx, js)
 		if fatal := (*apply.StreamError)(nil); err == nil || errors.As(err, &fatal) {
 			return js, err
 		}
-		c.tell("making the bus's streams")
-		c.config.Log.Warn("the bus's streams are not there yet; trying again", "err", err)
+		if err.Error() != said {
+			said = err.Error()
+			c.tell("making the bus's streams")
+			c.config.Log.Warn("the bus's streams are not there yet; trying again", "err", err)
+		}
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
