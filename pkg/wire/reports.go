@@ -94,6 +94,9 @@ func decodePage(b []byte) (*Page, error) {
 // readPage is decodePage by the general reader, which takes any page and
 // knows what is wrong with one.
 func readPage(b []byte) (*Page, error) {
+	if depth(b) > maxDepth+3 {
+		return nil, errTooDeep
+	}
 	f, err := readPageForm(b)
 	if err != nil {
 		return nil, err
