@@ -51,6 +51,7 @@ func (a *app) watchDemo(ctx context.Context, f upFlags, r up.Ready, ended chan e
 			ended <- err
 			return errEnded
 		case <-late:
+			d, _ = demoState(ctx, r)
 			return fmt.Errorf("not held after %v: the rig made %d events, and control holds %d of them", f.timeout, d.Made, d.Held)
 		case <-tick.C:
 		}

@@ -144,6 +144,10 @@ func (c *Control) URL() string { return c.config.publicURL(c.listener.Addr()) }
 // It comes before Run.
 func (c *Control) UseBus(url string) { c.config.BusURL = url }
 
+// UsePublicBus names where rigs on other machines reach it, likewise. Its host
+// is one that the settings named: the certificate is made with those.
+func (c *Control) UsePublicBus(url string) { c.config.BusPublicURL = url }
+
 // Alive says whether control's store answers, for a watchdog.
 func (c *Control) Alive(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, aliveWait)

@@ -51,6 +51,6 @@ func (u *up) writeClient() (string, error) {
 		return "", fmt.Errorf("reading the owner's token: %w", err)
 	}
 	path := filepath.Join(u.folders.state, settings.FileName)
-	return path, settings.WriteFile(path, settings.File{URL: u.control.URL(), Token: strings.TrimSpace(string(token)),
+	return path, settings.WriteFile(path, settings.File{URL: u.controlURL, Token: strings.TrimSpace(string(token)),
 		Authority: filepath.Join(u.folders.control, bus.AuthorityFile)})
 }
