@@ -71,8 +71,13 @@ func rigOf(subject string) string {
 // page takes the page or refuses it for good. An error refuses it for now.
 func (c *Consumer) page(ctx context.Context, msg jetstream.Msg) error {
 	rig := rigOf(msg.Subject())
+	if size := len(msg.Data()); !c.patience.reads(rig, size, c.Clock()) {
+		return c.refuse(ctx, rig, nil, refuse(CodeBadPage,
+			"a page of %d bytes not read: rig %s sent too many lately that were no good", size, rig))
+	}
 	p, err := wire.DecodePage(msg.Data())
 	if err != nil {
+		c.patience.bad(rig, len(msg.Data()), c.Clock())
 		return c.refuse(ctx, rig, nil, undecodable(err))
 	}
 	facts, err := c.facts(ctx, rig, p)

@@ -80,6 +80,7 @@ type Consumer struct {
 
 	refusals refusals
 	names    names
+	patience patience
 	// said are the reasons of refusals for now that were logged since a page
 	// was last taken.
 	said map[string]bool
