@@ -27,8 +27,7 @@ const (
 type names struct{ rigs map[string]*namesOf }
 
 type namesOf struct {
-	left  float64
-	at    time.Time
+	allowance
 	kinds map[string]bool
 }
 
@@ -39,13 +38,10 @@ func (n *names) of(rig string, now time.Time) *namesOf {
 		if n.rigs == nil {
 			n.rigs = map[string]*namesOf{}
 		}
-		of = &namesOf{left: namesAtOnce, at: now}
+		of = &namesOf{}
 		n.rigs[rig] = of
 	}
-	if passed := now.Sub(of.at); passed > 0 {
-		of.left = min(namesAtOnce, of.left+float64(passed)/float64(namesEvery))
-		of.at = now
-	}
+	of.fill(now, namesAtOnce, namesEvery)
 	return of
 }
 

@@ -12,12 +12,7 @@ const (
 
 // patience is how many bytes of bad pages control still reads of each rig. It
 // has no clock, and one goroutine uses it.
-type patience struct{ rigs map[string]*patienceOf }
-
-type patienceOf struct {
-	left float64
-	at   time.Time
-}
+type patience struct{ rigs map[string]*allowance }
 
 // reads says whether control reads a page of so many bytes of the rig.
 func (p *patience) reads(rig string, bytes int, now time.Time) bool {
@@ -25,10 +20,7 @@ func (p *patience) reads(rig string, bytes int, now time.Time) bool {
 	if of == nil {
 		return true // it never sent a bad page
 	}
-	if passed := now.Sub(of.at); passed > 0 {
-		of.left = min(badBytes, of.left+passed.Seconds()*badBytesSecond)
-		of.at = now
-	}
+	of.fill(now, badBytes, time.Second/badBytesSecond)
 	return of.left >= float64(bytes)
 }
 
@@ -37,10 +29,11 @@ func (p *patience) bad(rig string, bytes int, now time.Time) {
 	of := p.rigs[rig]
 	if of == nil {
 		if p.rigs == nil {
-			p.rigs = map[string]*patienceOf{}
+			p.rigs = map[string]*allowance{}
 		}
-		of = &patienceOf{left: badBytes, at: now}
+		of = &allowance{}
 		p.rigs[rig] = of
 	}
+	of.fill(now, badBytes, time.Second/badBytesSecond)
 	of.left -= float64(bytes)
 }
