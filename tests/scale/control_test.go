@@ -17,11 +17,10 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go"
 
 	"thermite/pkg/bus"
-	"thermite/pkg/bus/bustest"
 	"thermite/pkg/control/identity"
-	"thermite/pkg/wire"
 )
 
 // wait is how long anything here may take that is not told to take longer.
@@ -29,7 +28,7 @@ const wait = time.Minute
 
 // control is a control and the bus's server, each a process of its own.
 type control struct {
-	dir             string
+	dir, bin        string
 	url, busURL     string
 	control, server process
 	pool            *x509.CertPool
@@ -37,29 +36,36 @@ type control struct {
 	client          *http.Client
 }
 
-// state is control's own folder.
-func (c *control) state() string { return filepath.Join(c.dir, "control") }
+// state is control's own folder, and busDir the one that the server reads.
+func (c *control) state() string  { return filepath.Join(c.dir, "control") }
+func (c *control) busDir() string { return filepath.Join(c.dir, "bus") }
 
 // authority is the certificate that both are known by.
 func (c *control) authority() string { return filepath.Join(c.state(), bus.AuthorityFile) }
 
-func startControl(b *testing.B) *control {
+// startAll starts both, on new folders, and returns once control answers.
+func startAll(b *testing.B) *control {
 	b.Helper()
-	bin := build(b, "thermite-control", "thermite-nats")
-	port, listen := freePort(b), "127.0.0.1:"+freePort(b)
 	// Not b.TempDir: a Unix socket's path has no room for a long one.
 	dir, err := os.MkdirTemp("", "scale-")
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { os.RemoveAll(dir) })
-	c := &control{dir: dir, url: "https://" + listen, busURL: "nats://127.0.0.1:" + port}
-	busDir := filepath.Join(dir, "bus")
-	c.control = start(b, filepath.Join(dir, "control.log"), filepath.Join(bin, "thermite-control"),
-		"--state", c.state(), "--nats-dir", busDir, "--nats-url", c.busURL, "--listen", listen)
-	c.server = start(b, filepath.Join(dir, "nats.log"), filepath.Join(bin, "thermite-nats"), "--dir", busDir, "--host", "127.0.0.1", "--port", port)
+	port := freePort(b)
+	c := &control{dir: dir, bin: build(b, "thermite-control", "thermite-nats"),
+		url: "https://127.0.0.1:" + freePort(b), busURL: "nats://127.0.0.1:" + port}
+	c.startControl(b)
+	c.server = start(b, filepath.Join(dir, "nats.log"), filepath.Join(c.bin, "thermite-nats"), "--dir", c.busDir(), "--host", "127.0.0.1", "--port", port)
 	until(b, "control answers", func() error { return c.signIn(b.Context()) })
 	return c
+}
+
+// startControl starts control's process.
+func (c *control) startControl(b *testing.B) {
+	b.Helper()
+	c.control = start(b, filepath.Join(c.dir, "control.log"), filepath.Join(c.bin, "thermite-control"),
+		"--state", c.state(), "--nats-dir", c.busDir(), "--nats-url", c.busURL, "--listen", strings.TrimPrefix(c.url, "https://"))
 }
 
 // signIn reads what control wrote, and asks it something.
@@ -134,8 +140,8 @@ func (c *control) held(ctx context.Context) (map[string]uint64, error) {
 	}
 }
 
-// acks gives each ack of a rig's page, as it passes over the bus.
-func (c *control) acks(b *testing.B) <-chan bustest.Acked {
+// connect is on the bus as control is.
+func (c *control) connect(b *testing.B) *nats.Conn {
 	b.Helper()
 	key, made, err := bus.OpenUserKey(filepath.Join(c.state(), identity.ControlSeed))
 	if err != nil || made {
@@ -153,7 +159,7 @@ func (c *control) acks(b *testing.B) <-chan bustest.Acked {
 		}
 		return nil
 	})
-	return bustest.WatchAcks(b, nc, wire.StreamReports, bus.ReportsConsumer)
+	return nc
 }
 
 // until tries until it works, with a deadline.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -27,15 +28,15 @@ func build(b *testing.B, programs ...string) (dir string) {
 	return dir
 }
 
-// process is a program that ends with the benchmark.
+// process is a program that ends with the benchmark, or with stop.
 type process struct {
-	pid int
-	log string
+	pid  int
+	stop func()
 }
 
 func start(b *testing.B, log, program string, args ...string) process {
 	b.Helper()
-	out, err := os.Create(log)
+	out, err := os.OpenFile(log, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -45,16 +46,19 @@ func start(b *testing.B, log, program string, args ...string) process {
 	if err := cmd.Start(); err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(func() {
+	stop := sync.OnceFunc(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		kill := time.AfterFunc(wait, func() { _ = cmd.Process.Kill() })
 		_ = cmd.Wait()
 		kill.Stop()
+	})
+	b.Cleanup(func() {
+		stop()
 		if b.Failed() {
 			b.Logf("the end of %s's log:\n%s", filepath.Base(program), tail(log))
 		}
 	})
-	return process{cmd.Process.Pid, log}
+	return process{cmd.Process.Pid, stop}
 }
 
 // tail gives the last lines of a file.

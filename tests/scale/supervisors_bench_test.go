@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"thermite/pkg/beside"
+	"thermite/pkg/bus"
 	"thermite/pkg/bus/bustest"
 	"thermite/pkg/wire"
 )
@@ -64,7 +65,7 @@ type load struct {
 
 func newLoad(b *testing.B) *load {
 	b.Helper()
-	l := &load{control: startControl(b)}
+	l := &load{control: startAll(b)}
 	for i := range *scaleRigs {
 		r := newRig(b, l.control, fmt.Sprintf("rig-%d", i))
 		if err := r.work(b.Context(), *scaleEvents); err != nil {
@@ -72,7 +73,7 @@ func newLoad(b *testing.B) *load {
 		}
 		l.rigs = append(l.rigs, r)
 	}
-	l.acks = l.control.acks(b)
+	l.acks = bustest.WatchAcks(b, l.connect(b), wire.StreamReports, bus.ReportsConsumer)
 	return l
 }
 

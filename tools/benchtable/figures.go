@@ -28,7 +28,7 @@ type figure struct {
 var figures = []figure{
 	{bench: "control/reports.Page", title: "a page of 1,000 events, arrival to answered", unit: "ms/page", seed: 37, ratio: 1.5},
 	{bench: "control/apply.Views", title: "views from 100,000 events at start", unit: "ms/start", seed: 1200, aim: 600, ratio: 1.5},
-	{bench: "control.Start", title: "control's start with 1,000,000 events, until it serves", unit: "ms/start"},
+	{bench: "tests/scale.Start", title: "control's start with 1,000,000 events, until it serves", unit: "ms/start"},
 	{bench: "control/events.RigEvents/reports-of-1000", title: "a rig's events, a page of 5,000", unit: "ms/page", seed: 250, aim: 50},
 	{bench: "control/events.LedgerFold", title: "a ledger of 5,000 events out of 100,000", unit: "ms/ledger", seed: 250, aim: 60},
 	{bench: "tests/scale.Supervisors", title: "500 supervisors, a report each in 60 s: a page until acked", unit: "ms/report"},
