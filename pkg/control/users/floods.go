@@ -13,11 +13,12 @@ import (
 
 // What a rig may send each second. The server has no such bound of its own: a
 // rig that sends as fast as it can takes its time, and everything that answers
-// it, from all others. No rig at work comes near it: 32 pages wait at most,
-// and control takes some tens a second.
+// it, from all others. No rig at work comes near it: 32 pages wait at most, so
+// 256 MiB, control takes some tens a second, and a rig of which one was refused
+// waits for its next round.
 const (
 	msgsASecond  = 1000
-	bytesASecond = 800 << 20
+	bytesASecond = 200 << 20
 	// floodRest is how long the user of a rig that sent more is taken away.
 	floodRest = 5 * time.Minute
 )
