@@ -45,9 +45,7 @@ func browse(t *testing.T, w *world) *tab {
 		t.Fatal(err)
 	}
 	b.do(chromedp.Navigate(w.server.URL + "/signin?code=" + url.QueryEscape(code)))
-	if _, err := chromedp.RunResponse(b.ctx, chromedp.Click(".door button")); err != nil {
-		t.Fatal(err)
-	}
+	b.submit(".door button")
 	if got := b.text("h1"); got != "Home" {
 		t.Fatalf("the sign-in link leads to %q", got)
 	}
@@ -124,13 +122,26 @@ func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
+// text gives an element's text.
 func (b *tab) text(selector string) string {
 	b.t.Helper()
-	s, err := chromedp.Run(b.ctx, chromedp.TextContent(selector))
-	if err != nil {
+	return eval[string](b, fmt.Sprintf("document.querySelector(%q).textContent.trim()", selector))
+}
+
+// press presses an element by the keyboard.
+func (b *tab) press(selector string) {
+	b.t.Helper()
+	eval[bool](b, fmt.Sprintf("document.querySelector(%q).focus() === undefined", selector))
+	b.do(chromedp.KeyEvent(kb.Enter))
+}
+
+// submit presses a form's button, and returns once the next page is there.
+func (b *tab) submit(selector string) {
+	b.t.Helper()
+	eval[bool](b, fmt.Sprintf("document.querySelector(%q).focus() === undefined", selector))
+	if _, err := chromedp.RunResponse(b.ctx, chromedp.KeyEvent(kb.Enter)); err != nil {
 		b.t.Fatal(err)
 	}
-	return strings.TrimSpace(s)
 }
 
 // eval gives what a script gives.
@@ -263,7 +274,7 @@ func TestAPageMoves(t *testing.T) {
 	b.do(chromedp.Navigate(w.server.URL + "/rigs/beta"))
 	before := b.text("#live-figures")
 	link := eval[string](b, `(() => { const a = document.querySelector('#live-runs h3 a'); a.focus(); return a.getAttribute("href"); })()`)
-	b.do(chromedp.Click("#ask-retire summary"))
+	b.press("#ask-retire summary")
 	eval[bool](b, `document.querySelector('#live-runs h3 a').focus() === undefined`)
 	w.publish("beta", draft{"judge", "fast-2", "", wire.Advice{Title: "It came by itself", Text: "x"}})
 	w.pass(3 * time.Second)
@@ -331,12 +342,19 @@ func TestTheKeyboardReachesEverything(t *testing.T) {
 			}
 		}
 	}
-	b.do(chromedp.Navigate(w.server.URL+"/rigs"), chromedp.Focus("#name"), chromedp.KeyEvent("keyed"))
-	if _, err := chromedp.RunResponse(b.ctx, chromedp.KeyEvent(kb.Enter)); err != nil {
-		t.Fatal(err)
-	}
+	b.do(chromedp.Navigate(w.server.URL + "/rigs"))
+	eval[bool](b, `document.querySelector("#name").focus() === undefined`)
+	b.do(chromedp.KeyEvent("keyed"))
+	b.submit("#name")
 	if got := b.text("h1"); got != "Rig keyed is there" {
 		t.Errorf("Enter on the form gave %q", got)
+	}
+	for _, width := range []int64{360, 390, 1280} {
+		b.look(width, "light")
+		if got := eval[int64](b, "document.documentElement.scrollWidth"); got > width {
+			t.Errorf("the token's page is %d px wide at %d: %s", got, width, eval[string](b, widest))
+		}
+		b.picture(fmt.Sprintf("token-%d-light", width))
 	}
 	b.fine()
 }
@@ -349,10 +367,12 @@ func TestWithoutTheScript(t *testing.T) {
 	if _, err := chromedp.Call(b.ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}); err != nil {
 		t.Fatal(err)
 	}
-	b.do(chromedp.Navigate(w.server.URL+"/rigs/beta"), chromedp.WaitVisible("#live-events"), chromedp.Click("#ask-retire summary"))
-	if _, err := chromedp.RunResponse(b.ctx, chromedp.Click("#ask-retire button")); err != nil {
-		t.Fatal(err)
+	b.do(chromedp.Navigate(w.server.URL + "/rigs/beta"))
+	if b.text("#live-events") == "" {
+		t.Error("the page has no events")
 	}
+	b.press("#ask-retire summary")
+	b.submit("#ask-retire button")
 	if got := b.text("#live-top"); !strings.Contains(got, "retired") {
 		t.Errorf("the rig is %q", got)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"net/url"
+	"slices"
 	"sort"
 
 	"thermite/pkg/control/service"
@@ -95,11 +96,12 @@ func scorePlot(rig, ledger string, r service.Run) plot {
 	x := func(i int) float64 { return plotWidth * float64(i) / float64(end) }
 	p.Paths = append(dots(r, s, x), stroke{Class: "best", D: stepLine(steps, n, s, x)})
 	for _, m := range marks {
-		for _, v := range r.Verdicts {
-			if v.Name == m.outcome && hasScore(r, m.outcome) {
-				p.Legend = append(p.Legend, legend{m.class, m.text})
-			}
+		if hasScore(r, m.outcome) {
+			p.Legend = append(p.Legend, legend{m.class, m.text})
 		}
+	}
+	if slices.ContainsFunc(r.Scores, func(s service.Score) bool { return s.Disqualified }) && len(r.Scores) <= mostDots {
+		p.Legend = append(p.Legend, legend{"dot-gone", "disqualified"})
 	}
 	p.Legend = append(p.Legend, legend{"best", "best so far"})
 	p.Desc = fmt.Sprintf("%d attempts with a score", n)
@@ -110,12 +112,7 @@ func scorePlot(rig, ledger string, r service.Run) plot {
 }
 
 func hasScore(r service.Run, outcome string) bool {
-	for _, s := range r.Scores {
-		if s.Outcome == outcome {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Scores, func(s service.Score) bool { return s.Outcome == outcome })
 }
 
 // dots draws each attempt. Of a run with many, those alike are one shape.
