@@ -54,7 +54,7 @@ bench: ## run the benchmarks, or those of BENCH=, beside the figures we measure 
 	@tools/need go $(BUILD_NEEDS)
 	@mkdir -p bin
 	go build -o bin/benchtable ./tools/benchtable
-	go test -p 1 -run='^$$' -bench='$(BENCH)' -benchtime=$(BENCHTIME) -benchmem -timeout=60m $(BENCH_PACKAGES) | bin/benchtable
+	go test -p 1 -vet=off -run='^$$' -bench='$(BENCH)' -benchtime=$(BENCHTIME) -benchmem -timeout=60m $(BENCH_PACKAGES) | bin/benchtable
 
 FUZZTIME ?= 10s
 fuzz: ## run every fuzz target for FUZZTIME, 10s unless told

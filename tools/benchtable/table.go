@@ -42,7 +42,7 @@ func table(figures []figure, results []result) string {
 // or what it reports instead.
 func mainUnit(r result) string {
 	for _, unit := range r.units {
-		if r.metrics[unit] != 0 && !slices.Contains(unshown, unit) {
+		if r.metrics[unit] != 0 && !slices.Contains(unshown, unit) && !strings.HasPrefix(unit, "bare-") {
 			return unit
 		}
 	}
