@@ -129,7 +129,8 @@ func decideConnection(rig *store.Rig, link link, now time.Time) Connection {
 	case !rig.KeysMissingAt.IsZero():
 		return Connection{StateBroken, rig.KeysMissingAt,
 			"its supervisor called with no keys for the message bus: it is a version from before the bus was the only way, so update it"}
-	case rig.BusKey == "":
+	case rig.BusKey == "" || heard.IsZero():
+		// With keys but not heard from, it is being registered.
 		return Connection{State: StateNew, Since: rig.CreatedAt}
 	case !link.known && silent > heardLately:
 		return Connection{StateUnknown, heard, "control can't look at the bus's connections now"}
