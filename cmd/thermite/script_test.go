@@ -23,7 +23,7 @@ func TestScripts(t *testing.T) {
 			ownHome(env)
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "until": untilDone},
 	})
 }
 

@@ -96,7 +96,9 @@ func TestKeepRig(t *testing.T) {
 	if _, err := w.control.KeepRig(t.Context(), "local"); !errors.Is(err, rigs.ErrRetired) {
 		t.Errorf("of a retired rig it gave %v", err)
 	}
-	var log struct{ Entries []struct{ Actor, Source, Action string } }
+	var log struct {
+		Entries []struct{ Actor, Source, Action string }
+	}
 	w.must("GET", "/v1/audit?action=rig_made", w.ownerToken(), nil, &log)
 	if len(log.Entries) != 1 || log.Entries[0].Actor != "control" || log.Entries[0].Source != "up" {
 		t.Errorf("the audit log says %+v", log.Entries)
