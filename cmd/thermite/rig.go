@@ -186,7 +186,8 @@ func (a *app) warnJoin(made service.RigToken, dir string) {
 	a.warn("\nControl is reached from this machine alone, so run the rig here, in two terminals:\n"+
 		"  %sthermite-harness --rig %s --state %s --socket %s --sample 1000\n"+
 		"  %s%s --token-file %s --authority %s --harness-socket %s --state %s --poll-seconds 1\n"+
-		"--sample has it make up events. For a rig on another machine start control with: thermite up --address",
+		"--sample has it make up events. For a rig on another machine control must be reached from there: thermite up --address,\n"+
+		"or --public-url of a control that runs by itself.",
 		near, made.Name, in("harness"), in("harness.sock"),
 		near, supervisor, in("rig.token"), in("authority.pem"), in("harness.sock"), in("supervisor"))
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -59,11 +60,23 @@ func (p Program) Main() int {
 	if err == nil {
 		return ExitDone
 	}
-	fmt.Fprintf(os.Stderr, "%s: %v\n", p.Name, err)
+	fmt.Fprintf(os.Stderr, "%s: %v\n%s", p.Name, err, p.next(err))
 	if use := (UseError{}); errors.As(err, &use) {
 		return ExitUse
 	}
 	return ExitFailed
+}
+
+// next says what to do about an error, as a line; "" where it says so itself.
+func (p Program) next(err error) string {
+	switch use := (UseError{}); {
+	case errors.As(err, &use):
+		return p.Name + " --help names each setting's flag and variable\n"
+	case errors.Is(err, fs.ErrPermission):
+		return "Run it as a user who may, or name folders of your own: " + p.Name + " --help\n"
+	default:
+		return ""
+	}
 }
 
 // Command is the program's command line. Its log goes to logs.
