@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"os"
 	"os/exec"
 	"strconv"
 	"testing"
@@ -54,5 +55,5 @@ func ownHome(env *testscript.Env) {
 	env.Setenv("XDG_STATE_HOME", "")
 	// A program built with the race detector waits a second before it ends,
 	// unless told not to.
-	env.Setenv("GORACE", "atexit_sleep_ms=0")
+	env.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0")
 }
