@@ -81,3 +81,8 @@ func (w Words) Dir(step string) string {
 	}
 	return w["tmp"]
 }
+
+// Visible gives what a run sees of a case: what it reads and is not hidden.
+func (k Kit) Visible(files Tree) Tree {
+	return slices.DeleteFunc(files.Without(k.Cases.Hidden), func(f File) bool { return !matchAny(k.Run.Reads, f.Path) })
+}
