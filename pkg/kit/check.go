@@ -314,7 +314,7 @@ func (c *checker) fixtures(all []Fixture) {
 		if f.Expect == ExpectRefused {
 			c.oneOf(at+"by", f.By, Bys)
 			c.oneOf(at+"seeds", f.Seeds, Seedses)
-		} else if f.By != "" || f.Seeds != "" {
+		} else if slices.Contains(Expects, f.Expect) && (f.By != "" || f.Seeds != "") {
 			c.say(at+"by", "and seeds are of a fixture that is refused")
 		}
 	}

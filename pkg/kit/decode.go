@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/BurntSushi/toml"
@@ -14,8 +16,11 @@ import (
 // FileName is where a kit states itself.
 const FileName = "kit.toml"
 
-// maxFile bounds kit.toml.
-const maxFile = 1 << 20
+// maxFile bounds kit.toml, and maxProblems what is said of it.
+const (
+	maxFile     = 64 << 10
+	maxProblems = 50
+)
 
 // A Problem is one thing that is wrong in a kit.toml.
 type Problem struct {
@@ -44,6 +49,9 @@ func Decode(b []byte) (Kit, error) {
 	if len(b) > maxFile {
 		return Kit{}, &Problem{File: FileName, Words: fmt.Sprintf("has %d bytes, at most %d", len(b), maxFile)}
 	}
+	if line := tooDeep(string(b)); line > 0 {
+		return Kit{}, &Problem{File: FileName, Line: line, Words: fmt.Sprintf("a key has more than %d parts", maxParts)}
+	}
 	var k Kit
 	meta, err := toml.Decode(string(b), &k)
 	if err != nil {
@@ -63,26 +71,49 @@ func Decode(b []byte) (Kit, error) {
 	return k, nil
 }
 
-func parseProblem(err error) error {
-	var parse toml.ParseError
-	if !errors.As(err, &parse) {
-		return &Problem{File: FileName, Words: strings.TrimPrefix(err.Error(), "toml: ")}
-	}
-	words := parse.Message
-	if words == "" {
-		words = parse.Error()
-		if _, after, ok := strings.Cut(words, "): "); ok {
-			words = after
+// maxParts bounds the parts of a key: what the library does with them grows
+// with their square, and more.
+const maxParts = 100
+
+// tooDeep gives the line of a key with too many parts.
+func tooDeep(text string) int {
+	for i, line := range strings.Split(text, "\n") {
+		if key, _, _ := strings.Cut(line, "="); strings.Count(key, ".") > maxParts {
+			return i + 1
 		}
 	}
-	return &Problem{File: FileName, Line: parse.Position.Line, Key: parse.LastKey, Words: strings.TrimPrefix(words, "toml: ")}
+	return 0
+}
+
+// atLine is how the library begins an error that it has no type for.
+var atLine = regexp.MustCompile(`\A(?:toml: )?line (\d+) \(last key "([^"]*)"\): `)
+
+func parseProblem(err error) error {
+	p := &Problem{File: FileName, Words: err.Error()}
+	var parse toml.ParseError
+	if errors.As(err, &parse) {
+		p.Line, p.Key = parse.Position.Line, parse.LastKey
+		if parse.Message != "" {
+			p.Words = parse.Message
+		}
+	}
+	if m := atLine.FindStringSubmatch(p.Words); m != nil {
+		p.Line, _ = strconv.Atoi(m[1])
+		p.Key, p.Words = m[2], p.Words[len(m[0]):]
+	}
+	p.Words = strings.TrimPrefix(p.Words, "toml: ")
+	return p
 }
 
 func join(problems []*Problem) error {
 	slices.SortStableFunc(problems, func(a, b *Problem) int { return cmp.Compare(a.Line, b.Line) })
-	errs := make([]error, len(problems))
+	var errs []error
 	for i, p := range problems {
-		errs[i] = p
+		if i == maxProblems {
+			errs = append(errs, &Problem{File: FileName, Words: fmt.Sprintf("and %d more", len(problems)-i)})
+			break
+		}
+		errs = append(errs, p)
 	}
 	return errors.Join(errs...)
 }
@@ -108,7 +139,7 @@ func unknown(keys []toml.Key, lines lineIndex) []*Problem {
 			path := strings.Join(key[:i+1], ".")
 			if !said[path] {
 				said[path] = true
-				problems = append(problems, &Problem{File: FileName, Line: lines.of(path), Key: path,
+				problems = append(problems, &Problem{File: FileName, Line: lines.of(path), Key: clip(path),
 					Words: fmt.Sprintf("no such key; the nearest is %s", nearest(name, names))})
 			}
 			break

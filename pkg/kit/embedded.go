@@ -120,4 +120,3 @@ func New(dir, name string) error {
 	}
 	return nil
 }
-

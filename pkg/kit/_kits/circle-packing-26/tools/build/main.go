@@ -1,6 +1,8 @@
 // The program holds a candidate to the kit's rules and then builds it. The
 // optimiser is arithmetic: it may use packages that reach nothing outside
-// the process, and it holds no table of answers.
+// the process, and it holds no table of answers. A coarse hint of a packing,
+// in few digits, can't be told from an optimiser's own numbers: what it is
+// worth, the optimiser still has to make of it.
 package main
 
 import (
@@ -22,11 +24,11 @@ const (
 	// packing are 52.
 	maxSource  = 128 << 10
 	maxNumbers = 16
-	maxDigits  = 5
+	maxDigits  = 3
 	// maxText is how long a text may be, and maxLiterals how many numbers
 	// there may be in all.
 	maxText     = 80
-	maxLiterals = 1000
+	maxLiterals = 300
 )
 
 // allowed are the packages that an optimiser may use. None reads a file, a
