@@ -1,8 +1,10 @@
 package kit_test
 
 import (
+	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -257,4 +259,26 @@ func FuzzDecode(f *testing.F) {
 			_, _ = tunable.Read([]byte(text))
 		}
 	})
+}
+
+// Promise: what a rig lacks is named, with the version it needs.
+func TestLacks(t *testing.T) {
+	s, err := kit.Load(t.Context(), kit.Source{Embedded: "bytecount"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(ctx context.Context, argv []string) (string, error) {
+		out, err := exec.CommandContext(ctx, argv[0], argv[1:]...).Output()
+		return string(out), err
+	}
+	if lacks := s.Kit.Lacks(t.Context(), run); len(lacks) > 0 {
+		t.Errorf("it lacks %v", lacks)
+	}
+	s.Kit.Requires = map[string]kit.Program{
+		"go": {Version: []string{"go", "version"}, Least: "99.1"}, "nowhere": {Version: []string{"nowhere-at-all"}, Least: "1"},
+	}
+	lacks := s.Kit.Lacks(t.Context(), run)
+	if len(lacks) != 2 || !strings.HasPrefix(lacks[0], `go 99.1 or later: here is "1.`) || !strings.HasPrefix(lacks[1], "nowhere 1 or later: ") {
+		t.Errorf("it lacks %q", lacks)
+	}
 }

@@ -8,22 +8,26 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 )
 
 // ReadDir reads a folder as a tree, following no link: what is no plain file
 // is there by its mode, without data. A git folder at its root is left out.
 // It reads no more than a tree may hold, and fails when something there
-// changes as it reads.
-//
-// A hard link has another name outside, where its reader may have rights
-// that who made it lacks; linked says whether they are taken.
-func ReadDir(dir string, linked bool) (Tree, error) {
+// changes as it reads. What the globs of skip name it leaves out unread.
+func ReadDir(dir string, skip ...string) (Tree, error) { return readDir(dir, true, skip) }
+
+// readDir is ReadDir; linked says whether hard links are taken: one has
+// another name outside, where its reader may have rights that who made it
+// lacks.
+func readDir(dir string, linked bool, skip []string) (Tree, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, fmt.Errorf("reading the folder %s: %w", dir, err)
 	}
-	r := &reader{linked: linked}
+	r := &reader{linked: linked, skip: skip}
 	if err := errors.Join(r.folder(root, "", 0), root.Close()); err != nil {
 		return nil, fmt.Errorf("reading the folder %s: %w", dir, err)
 	}
@@ -33,6 +37,7 @@ func ReadDir(dir string, linked bool) (Tree, error) {
 
 type reader struct {
 	linked bool
+	skip   []string
 	tree   Tree
 	seen   int
 	bytes  int64
@@ -75,6 +80,9 @@ func (r *reader) entry(root *os.Root, at, name string, deep int) error {
 		return err
 	}
 	p := path.Join(at, name)
+	if r.skips(p, info.IsDir()) {
+		return nil
+	}
 	switch {
 	case info.IsDir():
 		sub, err := root.OpenRoot(name)
@@ -99,6 +107,17 @@ func (r *reader) entry(root *os.Root, at, name string, deep int) error {
 		r.tree = append(r.tree, File{Path: p, Mode: info.Mode()})
 	}
 	return nil
+}
+
+// skips says whether the file, or all that a folder can hold, is left out.
+func (r *reader) skips(p string, folder bool) bool {
+	return slices.ContainsFunc(r.skip, func(g string) bool {
+		if !folder {
+			return Match(g, p)
+		}
+		all, ok := strings.CutSuffix(g, "/**")
+		return ok && Match(all, p)
+	})
 }
 
 // plainMode keeps of a file's permissions whether it may be executed, and
@@ -155,7 +174,7 @@ func (t Tree) Write(dir string) (err error) {
 	defer root.Close()
 	for _, f := range t {
 		name := filepath.FromSlash(f.Path)
-		if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		if err := folders(root, filepath.Dir(name)); err != nil {
 			return err
 		}
 		if err := writeNew(root, name, f); err != nil {
@@ -163,6 +182,18 @@ func (t Tree) Write(dir string) (err error) {
 		}
 	}
 	return nil
+}
+
+// folders makes the folder and those around it. Their modes are set by
+// themselves, so that no umask changes them: other roles read them.
+func folders(root *os.Root, name string) error {
+	if _, err := root.Lstat(name); err == nil {
+		return nil
+	}
+	if err := folders(root, filepath.Dir(name)); err != nil {
+		return err
+	}
+	return errors.Join(root.Mkdir(name, 0o755), root.Chmod(name, 0o755))
 }
 
 func writeNew(root *os.Root, name string, f File) error {

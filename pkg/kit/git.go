@@ -35,6 +35,9 @@ var gitSettings = []string{
 	"safe.directory=*", "apply.whitespace=nowarn", "diff.external=", "commit.gpgSign=false",
 }
 
+// networkEnv is how the machine says to reach a network, which a fetch keeps.
+var networkEnv = []string{"HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR"}
+
 func (g git) command(ctx context.Context, args ...string) *exec.Cmd {
 	var all []string
 	for _, s := range gitSettings {
@@ -48,6 +51,13 @@ func (g git) command(ctx context.Context, args ...string) *exec.Cmd {
 		"GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=false", "SSH_ASKPASS=false", "GIT_SSH_COMMAND=ssh -oBatchMode=yes",
 		"GIT_NO_REPLACE_OBJECTS=1", "GIT_OPTIONAL_LOCKS=0", "GIT_LFS_SKIP_SMUDGE=1", "GIT_CEILING_DIRECTORIES=" + filepath.Dir(g.dir),
 		"GIT_ALLOW_PROTOCOL=" + g.protocols,
+	}
+	if g.protocols != "" {
+		for _, name := range networkEnv {
+			if v, ok := os.LookupEnv(name); ok {
+				cmd.Env = append(cmd.Env, name+"="+v)
+			}
+		}
 	}
 	cmd.WaitDelay = 5 * time.Second
 	return cmd

@@ -127,7 +127,7 @@ func (b *bench) fixture(f kit.Fixture, base float64, seeds []uint64) {
 	case kit.ExpectPromoted:
 		score := b.score(project, seeds)
 		b.t.Logf("the base has %v, the win %v", base, score)
-		if !better(k.PrimaryMetric(), base, score) {
+		if !k.PrimaryMetric().Beats(base, score) {
 			b.t.Errorf("%v is not better than the base's %v", score, base)
 		}
 	case kit.ExpectNotPromoted:
@@ -139,18 +139,6 @@ func (b *bench) fixture(f kit.Fixture, base float64, seeds []uint64) {
 	case kit.ExpectRefused:
 		b.cheat(f, project)
 	}
-}
-
-// better says whether score beats base by the metric's least effect.
-func better(m kit.Metric, base, score float64) bool {
-	least := m.MinEffect.Value
-	if m.MinEffect.Relative {
-		least *= base
-	}
-	if m.Direction == "min" {
-		return base-score >= least
-	}
-	return score-base >= least
 }
 
 // cheat holds that the run or the check refuses it, on the seeds it says.

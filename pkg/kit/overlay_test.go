@@ -3,6 +3,7 @@ package kit_test
 import (
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,30 +22,13 @@ var (
 	base  = kit.Tree{file("main.go", "main"), {Path: "run", Mode: 0o755, Data: []byte("run")}, file("src/a.go", "a"), file("src/b.go", "b")}
 )
 
-// with gives the base with other files, in order.
+// with gives the tree with other files, in order.
 func with(t kit.Tree, files ...kit.File) kit.Tree {
-	byPath := map[string]kit.File{}
-	for _, f := range append(append(kit.Tree{}, t...), files...) {
-		byPath[f.Path] = f
+	for _, f := range files {
+		t = append(without(t, f.Path), f)
 	}
-	var tree kit.Tree
-	for _, f := range append(append(kit.Tree{}, t...), files...) {
-		if g, ok := byPath[f.Path]; ok {
-			tree = append(tree, g)
-			delete(byPath, f.Path)
-		}
-	}
-	return sorted(tree)
-}
-
-func sorted(tree kit.Tree) kit.Tree {
-	out := append(kit.Tree{}, tree...)
-	for i := range out {
-		for j := i; j > 0 && out[j].Path < out[j-1].Path; j-- {
-			out[j], out[j-1] = out[j-1], out[j]
-		}
-	}
-	return out
+	slices.SortFunc(t, func(a, b kit.File) int { return strings.Compare(a.Path, b.Path) })
+	return t
 }
 
 func without(t kit.Tree, path string) kit.Tree {

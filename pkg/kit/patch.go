@@ -16,7 +16,7 @@ const MaxPatchBytes = 16 << 20
 
 // Candidate reads a lane's folder and lays it over the base.
 func Candidate(p Project, base Tree, dir string) (Tree, []Change, error) {
-	tree, err := ReadDir(dir, false)
+	tree, err := readDir(dir, false, p.Ignore)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -64,7 +64,7 @@ func ApplyPatch(ctx context.Context, p Project, base Tree, patch []byte) (Tree, 
 			}
 			return refuse("the patch", []Fault{{Why: err.Error()}})
 		}
-		tree, err = ReadDir(g.dir, true)
+		tree, err = ReadDir(g.dir)
 		return err
 	})
 	if err != nil {

@@ -3,7 +3,6 @@ package kit_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -94,10 +93,10 @@ func (b *bench) step(step string, argv []string, words kit.Words, timeout time.D
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	var out, words2 bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &words2
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
 	if err := cmd.Run(); err != nil {
-		return stepResult{}, fmt.Errorf("%s: %v: %w: %s", step, argv, err, words2.String())
+		return stepResult{}, fmt.Errorf("%s: %v: %w: %s", step, argv, err, said.String())
 	}
 	used := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	return stepResult{out.Bytes(), used.Seconds()}, nil
@@ -136,7 +135,7 @@ func (b *bench) makeCase(seed uint64) (whole, seen string) {
 	if _, err := b.step(kit.StepCases, k.Cases.Command, words, time.Duration(k.Cases.Timeout)); err != nil {
 		b.t.Fatal(err)
 	}
-	tree, err := kit.ReadDir(whole, true)
+	tree, err := kit.ReadDir(whole)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -159,20 +158,20 @@ func (b *bench) judge(project string, seed uint64) (values map[string]float64, w
 	if err != nil {
 		return nil, "", errors.Join(errRun, err)
 	}
+	left, err := kit.ReadDir(out)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if err := k.Left(left); err != nil {
+		return nil, "", errors.Join(errRun, err)
+	}
 	checked, err := b.step(kit.StepCheck, k.Check.Command, b.with(kit.Words{"case": whole, "out": out}), time.Duration(k.Check.Timeout))
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	var answer struct {
-		OK     bool               `json:"ok"`
-		Why    string             `json:"why"`
-		Values map[string]float64 `json:"values"`
-	}
-	if err := json.Unmarshal(checked.out, &answer); err != nil {
-		b.t.Fatalf("the check says %q: %v", checked.out, err)
-	}
-	if answer.OK == (answer.Why != "") {
-		b.t.Fatalf("the check says %q", checked.out)
+	answer, err := k.ReadAnswer(checked.out)
+	if err != nil {
+		b.t.Fatal(err)
 	}
 	if answer.OK {
 		answer.Values["cpu"], answer.Values["wall"] = used.cpu, used.cpu
@@ -180,13 +179,13 @@ func (b *bench) judge(project string, seed uint64) (values map[string]float64, w
 	return answer.Values, answer.Why, nil
 }
 
-// score is the mean of the primary metric over the seeds. Where that is the
+// score is the primary metric over the seeds. Where that is the
 // time of a run it takes the processor's, of the best of some runs, which
 // what else the machine does hardly moves.
 func (b *bench) score(project string, seeds []uint64) float64 {
 	b.t.Helper()
 	metric := b.staged.Kit.PrimaryMetric()
-	total := 0.0
+	var scores []float64
 	for _, seed := range seeds {
 		best, rounds := 0.0, 1
 		if metric.Source == "wall" {
@@ -205,7 +204,7 @@ func (b *bench) score(project string, seeds []uint64) float64 {
 				best = v
 			}
 		}
-		total += best
+		scores = append(scores, best)
 	}
-	return total / float64(len(seeds))
+	return metric.Over(scores)
 }

@@ -96,7 +96,7 @@ func (s Source) read(ctx context.Context) (files Tree, commit string, err error)
 	case s.Embedded != "":
 		return readEmbedded(ctx, s.Embedded)
 	case s.Dir != "":
-		files, err = ReadDir(s.Dir, true)
+		files, err = ReadDir(s.Dir)
 		return files, "", err
 	}
 	if err := CheckCommit(s.Commit); err != nil {

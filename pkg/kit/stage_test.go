@@ -72,11 +72,13 @@ func TestStageFromGit(t *testing.T) {
 	writeFiles(t, filepath.Dir(os.Getenv("GIT_CONFIG_GLOBAL")), map[string]string{"config": fmt.Sprintf(
 		"[core]\n\tautocrlf = true\n\tfsmonitor = \"touch %[1]s\"\n[filter \"up\"]\n\tsmudge = \"touch %[1]s; tr a-z A-Z\"\n\tclean = cat\n[uploadpack]\n\tpackObjectsHook = \"touch %[1]s; \"\n", marker)})
 	dir, commit := repository(t, files(map[string]string{
-		".gitattributes.txt": "", "project/src/crlf.txt": "a\r\nb\n", "project/src/kept.txt": "$Id$ abc\n",
+		"project/src/crlf.txt": "a\r\nb\n", "project/src/kept.txt": "$Id$ abc\n",
 	}), nil)
 	gitIn(t, dir, "commit", "--quiet", "--allow-empty", "-m", "Later")
-	writeFiles(t, dir, map[string]string{".git/hooks/post-checkout": "#!/bin/sh\ntouch " + marker + "\n"})
+	writeFiles(t, dir, map[string]string{".git/hooks/post-checkout": "#!/bin/sh\ntouch " + marker + "\n", ".git/info/attributes": "* filter=up text eol=crlf ident\n"})
 
+	old := syscall.Umask(0o077)
+	defer syscall.Umask(old)
 	into := filepath.Join(t.TempDir(), "staged")
 	s, err := kit.Stage(t.Context(), kit.Source{Git: dir, Commit: commit, Local: true}, into)
 	if err != nil {
@@ -92,6 +94,11 @@ func TestStageFromGit(t *testing.T) {
 	}
 	if info, err := os.Stat(filepath.Join(into, "project/run")); err != nil || info.Mode().Perm() != 0o755 {
 		t.Errorf("run has mode %v (%v)", info.Mode(), err)
+	}
+	for name, want := range map[string]os.FileMode{"project/src": 0o755, "project/src/a.go": 0o644} {
+		if info, err := os.Stat(filepath.Join(into, name)); err != nil || info.Mode().Perm() != want {
+			t.Errorf("%s has mode %v (%v)", name, info.Mode(), err)
+		}
 	}
 	if _, err := os.Stat(filepath.Join(into, "kit/.git")); err == nil {
 		t.Error("the staged kit is a repository")
@@ -116,7 +123,7 @@ func TestStageFromGit(t *testing.T) {
 // file system takes for something else, or that is not pinned is refused,
 // with which path and why; and nothing is left in the folder.
 func TestStageRefuses(t *testing.T) {
-	other, otherCommit := repository(t, files(nil), nil)
+	_, otherCommit := repository(t, files(nil), nil)
 	for _, c := range []struct {
 		name   string
 		files  map[string]string
@@ -170,7 +177,6 @@ func TestStageRefuses(t *testing.T) {
 			}
 		})
 	}
-	_ = other
 }
 
 // Promise: reading a folder follows no link and waits for no pipe; what is
@@ -198,7 +204,7 @@ func TestReadDir(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
 			writeFiles(t, dir, map[string]string{"src/a.go": "package a\n", ".git/config": "not read"})
-			base, err := kit.ReadDir(dir, false)
+			base, err := kit.ReadDir(dir)
 			if err != nil {
 				t.Fatal(err)
 			}
