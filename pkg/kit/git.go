@@ -33,6 +33,8 @@ var gitSettings = []string{
 	"submodule.recurse=false", "fetch.recurseSubmodules=false", "fetch.fsckObjects=true", "transfer.fsckObjects=true",
 	"gc.auto=0", "maintenance.auto=false", "protocol.ext.allow=never", "credential.helper=", "init.defaultBranch=main",
 	"safe.directory=*", "apply.whitespace=nowarn", "diff.external=", "commit.gpgSign=false",
+	// What git writes here can be made again.
+	"core.fsync=none", "fastimport.unpackLimit=1",
 }
 
 // networkEnv is how the machine says to reach a network, which a fetch keeps.

@@ -112,9 +112,12 @@ type Metric struct {
 	Source string `toml:"source"`
 	// Across says how the cases' figures become one.
 	Across string `toml:"across"`
-	// Noise is measured when two runs of the same thing differ.
+	// Noise is measured when two runs of the same thing, or of two of the same
+	// worth, differ: then champion and candidate are compared in pairs, each
+	// of a run of both on one case.
 	Noise string `toml:"noise"`
-	// Repeats is how many pairs of runs are compared at least.
+	// Repeats is how many such pairs there are at least. Where they are more
+	// than a judging's secret cases, each case is run again.
 	Repeats int `toml:"repeats"`
 	// MinEffect is how much better a champion must be.
 	MinEffect  Effect  `toml:"min_effect"`

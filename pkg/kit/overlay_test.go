@@ -202,3 +202,19 @@ func TestPatchRoundTrip(t *testing.T) {
 		}
 	})
 }
+
+// Promise: a patch's size is what git says it is, whatever its lines look
+// like.
+func TestPatchStats(t *testing.T) {
+	candidate := without(with(base, file("src/a.go", "a\n--- a/x\n+++ b/x\n@@ -1,9 +1,9 @@\ndiff --git a b\n"), file("src/c.go", "no newline"), file("src/d", "\x00\x01")), "src/b.go")
+	made, err := kit.MakePatch(t.Context(), base, candidate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := kit.PatchStats(made), (kit.Stats{Files: 4, Added: 6, Removed: 2}); got != want {
+		t.Errorf("it is %+v, not %+v:\n%s", got, want, made)
+	}
+	if got := kit.PatchStats(nil); got != (kit.Stats{}) {
+		t.Errorf("no patch is %+v", got)
+	}
+}

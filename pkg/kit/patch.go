@@ -152,3 +152,51 @@ func IsRefused(err error) bool {
 	var r *Refused
 	return errors.As(err, &r)
 }
+
+// Stats is how large a patch is: files, and lines added and removed.
+type Stats struct{ Files, Added, Removed uint64 }
+
+// PatchStats counts a patch that MakePatch made. A file that is no text has
+// no lines.
+func PatchStats(patch []byte) Stats {
+	var s Stats
+	before, after := 0, 0 // lines that the hunk at hand still has
+	for line := range bytes.Lines(patch) {
+		switch {
+		case before > 0 || after > 0:
+			switch line[0] {
+			case '+':
+				s.Added++
+				after--
+			case '-':
+				s.Removed++
+				before--
+			case ' ':
+				before--
+				after--
+			}
+		case bytes.HasPrefix(line, []byte("diff --git ")):
+			s.Files++
+		case bytes.HasPrefix(line, []byte("@@ -")):
+			before, after = hunk(string(line))
+		}
+	}
+	return s
+}
+
+// hunk reads how many lines a hunk has of the file before and after it.
+func hunk(line string) (before, after int) {
+	f := strings.Fields(line)
+	if len(f) < 3 {
+		return 0, 0
+	}
+	lines := func(s string) int {
+		_, n, ok := strings.Cut(s, ",")
+		if !ok {
+			return 1
+		}
+		count, _ := strconv.Atoi(n)
+		return count
+	}
+	return lines(f[1]), lines(f[2])
+}

@@ -39,6 +39,13 @@ var allowed = map[string]bool{
 	"slices": true, "sort": true, "sync": true, "sync/atomic": true, "iter": true,
 }
 
+// seeded is what an optimiser may use of math/rand: what gives the same
+// numbers for the same seed.
+var seeded = map[string]bool{
+	"New": true, "NewPCG": true, "NewChaCha8": true, "NewSource": true, "NewZipf": true,
+	"Rand": true, "PCG": true, "ChaCha8": true, "Source": true, "Source64": true, "Zipf": true,
+}
+
 func main() {
 	if err := rules(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -91,9 +98,19 @@ func (r *reader) file(name string) error {
 	if err != nil {
 		return err
 	}
+	random := map[string]bool{}
 	for _, i := range f.Imports {
-		if path, _ := strconv.Unquote(i.Path.Value); !allowed[path] {
+		path, _ := strconv.Unquote(i.Path.Value)
+		switch {
+		case !allowed[path]:
 			return fmt.Errorf("%v: an optimiser may not import %s", r.set.Position(i.Pos()), i.Path.Value)
+		case !strings.HasPrefix(path, "math/rand"):
+		case i.Name != nil && i.Name.Name == ".":
+			return fmt.Errorf("%v: an optimiser imports %s by a name", r.set.Position(i.Pos()), i.Path.Value)
+		case i.Name != nil:
+			random[i.Name.Name] = true
+		default:
+			random["rand"] = true
 		}
 	}
 	for _, group := range f.Comments {
@@ -105,8 +122,13 @@ func (r *reader) file(name string) error {
 	}
 	var bad error
 	ast.Inspect(f, func(n ast.Node) bool {
-		if l, ok := n.(*ast.BasicLit); ok && bad == nil {
-			bad = r.literal(l)
+		switch n := n.(type) {
+		case *ast.BasicLit:
+			bad = r.literal(n)
+		case *ast.SelectorExpr:
+			if x, ok := n.X.(*ast.Ident); ok && random[x.Name] && !seeded[n.Sel.Name] {
+				bad = fmt.Errorf("%v: an optimiser draws from a source that it seeds, and not from %s.%s", r.set.Position(n.Pos()), x.Name, n.Sel.Name)
+			}
 		}
 		return bad == nil
 	})
