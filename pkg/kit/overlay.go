@@ -31,6 +31,7 @@ const (
 // candidate's to say.
 func Overlay(p Project, base, candidate Tree) (Tree, []Change, error) {
 	candidate = candidate.Without(p.Ignore)
+	candidate.sort()
 	faults := candidate.faults()
 	var changes []Change
 	var result Tree

@@ -218,3 +218,14 @@ func TestPatchStats(t *testing.T) {
 		t.Errorf("no patch is %+v", got)
 	}
 }
+
+func FuzzPatchStats(f *testing.F) {
+	f.Add([]byte("diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1,2 @@\n-x\n+y\n+z\n"))
+	f.Add([]byte("@@ -1,-5 +99999999999999999999 @@\n\n+"))
+	f.Fuzz(func(t *testing.T, patch []byte) {
+		s := kit.PatchStats(patch)
+		if lines := uint64(strings.Count(string(patch), "\n") + 1); s.Files+s.Added+s.Removed > lines {
+			t.Fatalf("%+v in %d lines", s, lines)
+		}
+	})
+}

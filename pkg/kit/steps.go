@@ -63,15 +63,15 @@ func (w Words) Env(step string, env map[string]string) []string {
 }
 
 func (w Words) replace(step, s string) (string, error) {
-	for _, found := range wordsIn(s) {
-		name := strings.Trim(found, "{}")
-		value, ok := w[name]
+	var unknown error
+	replaced := word.ReplaceAllStringFunc(s, func(found string) string {
+		value, ok := w[strings.Trim(found, "{}")]
 		if !ok || !slices.Contains(stepWords[step], found) {
-			return "", fmt.Errorf("%s in %q stands for nothing", found, clip(s))
+			unknown = fmt.Errorf("%s in %q stands for nothing", found, clip(s))
 		}
-		s = strings.ReplaceAll(s, found, value)
-	}
-	return s, nil
+		return value
+	})
+	return replaced, unknown
 }
 
 // Dir gives the folder that a step begins in.
