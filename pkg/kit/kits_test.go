@@ -83,7 +83,8 @@ func testKit(t *testing.T, b *bench) {
 			same++
 		}
 		t.Run(f.Name, func(t *testing.T) {
-			b := &bench{t, b.staged, b.words, b.extra}
+			b := *b
+			b.t = t
 			b.fixture(f, base, seeds)
 		})
 	}

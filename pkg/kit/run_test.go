@@ -32,6 +32,8 @@ type bench struct {
 	staged *kit.Staged
 	words  kit.Words
 	extra  []string // environment of a run
+	dir    string
+	cases  map[uint64][2]string // made, by their seeds: whole, and as a run sees it
 }
 
 // newBench stages a kit and sets it up.
@@ -46,7 +48,7 @@ func newBench(t *testing.T, s kit.Source, extra ...string) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{t: t, staged: staged, extra: extra, words: kit.Words{
+	b := &bench{t: t, staged: staged, extra: extra, dir: dir, cases: map[uint64][2]string{}, words: kit.Words{
 		"kit": staged.KitDir, "project": staged.ProjectDir, "tools": made(t, dir, "tools"), "cache": cache, "tmp": made(t, dir, "tmp"),
 	}}
 	for _, argv := range staged.Kit.Project.Setup {
@@ -128,8 +130,11 @@ func (b *bench) build(tree kit.Tree) (project string, err error) {
 // makeCase makes the case of a seed, whole and as a run sees it.
 func (b *bench) makeCase(seed uint64) (whole, seen string) {
 	b.t.Helper()
-	dir := b.t.TempDir()
-	whole, seen = made(b.t, dir, "whole"), made(b.t, dir, "seen")
+	if c, ok := b.cases[seed]; ok {
+		return c[0], c[1]
+	}
+	dir := filepath.Join(b.dir, strconv.FormatUint(seed, 10))
+	whole, seen = made(b.t, dir, "whole"), filepath.Join(dir, "seen")
 	k := b.staged.Kit
 	words := b.with(kit.Words{"seed": strconv.FormatUint(seed, 10), "case": whole})
 	if _, err := b.step(kit.StepCases, k.Cases.Command, words, time.Duration(k.Cases.Timeout)); err != nil {
@@ -142,6 +147,7 @@ func (b *bench) makeCase(seed uint64) (whole, seen string) {
 	if err := k.Visible(tree).Write(seen); err != nil {
 		b.t.Fatal(err)
 	}
+	b.cases[seed] = [2]string{whole, seen}
 	return whole, seen
 }
 
