@@ -241,7 +241,7 @@ func TestExitCodes(t *testing.T) {
 
 // Promise: each setting has a flag that names its variable.
 func TestEveryFlagNamesItsVariable(t *testing.T) {
-	cmd := command(&safeBuffer{})
+	cmd := thisProgram().Command(&safeBuffer{})
 	flags := 0
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		flags++

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"thermite/pkg/bus"
+	"thermite/pkg/daemon"
 )
 
 const wait = 30 * time.Second
@@ -208,7 +209,7 @@ func TestServer(t *testing.T) {
 	c.writeUsers(t)
 	ready := r.await(t)
 	url := urlRE.FindString(ready)
-	if !strings.HasSuffix(ready, "\nREADY=1") || url == "" {
+	if next := r.await(t); next != "READY=1" || url == "" {
 		t.Fatalf("got %q", ready)
 	}
 	if !c.signsIn(t, url, c.control, wait) {
@@ -257,7 +258,10 @@ func (r *running) hangUp(t *testing.T, status string) {
 	if n, err := strconv.ParseInt(usec, 10, 64); !ok || err != nil || n <= 0 {
 		t.Errorf("got %q", got)
 	}
-	if got := r.await(t); !strings.HasSuffix(got, "\nREADY=1") || !strings.Contains(got, status+"\n") {
+	if got := r.await(t); !strings.HasSuffix(got, status) {
+		t.Errorf("got %q", got)
+	}
+	if got := r.await(t); got != "READY=1" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -307,7 +311,7 @@ func TestWrongUse(t *testing.T) {
 func TestSettings(t *testing.T) {
 	t.Setenv("THERMITE_NATS_DIR", "/from/env")
 	t.Setenv("THERMITE_NATS_MAX_STORE", "2 GiB")
-	cmd := command(io.Discard)
+	cmd := thisProgram().Command(io.Discard)
 	if err := cmd.ParseFlags([]string{"--dir", "/from/flag"}); err != nil {
 		t.Fatal(err)
 	}
@@ -317,8 +321,8 @@ func TestSettings(t *testing.T) {
 		}
 	}
 	t.Setenv("THERMITE_NATS_PORT", "many")
-	err := command(io.Discard).ExecuteContext(context.Background())
-	var use useError
+	err := thisProgram().Command(io.Discard).ExecuteContext(context.Background())
+	var use daemon.UseError
 	if !errors.As(err, &use) || !strings.Contains(err.Error(), "Port") {
 		t.Errorf("got %v", err)
 	}

@@ -11,10 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/coreos/go-systemd/v22/daemon"
-	"golang.org/x/sys/unix"
-
 	"thermite/pkg/bus"
+	"thermite/pkg/daemon"
 )
 
 // filesPoll is how often the start looks for the files that control writes.
@@ -23,7 +21,8 @@ const filesPoll = 500 * time.Millisecond
 // serve runs the server until ctx ends, and has it reload at each signal of
 // hup.
 func serve(ctx context.Context, s bus.Settings, hup <-chan os.Signal, log *slog.Logger) error {
-	if err := awaitFiles(ctx, s.Dir, log); err != nil {
+	systemd := daemon.Systemd{Log: log}
+	if err := awaitFiles(ctx, s.Dir, systemd); err != nil {
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -37,7 +36,8 @@ func serve(ctx context.Context, s bus.Settings, hup <-chan os.Signal, log *slog.
 		return err
 	}
 	log.Info("the bus's server is ready", "url", srv.URL(), "id", srv.ID())
-	notify(log, "STATUS=listening on "+srv.URL()+"\n"+daemon.SdNotifyReady)
+	systemd.State("listening on " + srv.URL())
+	systemd.Ready()
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
@@ -46,7 +46,7 @@ func serve(ctx context.Context, s bus.Settings, hup <-chan os.Signal, log *slog.
 	for {
 		select {
 		case <-ctx.Done():
-			notify(log, daemon.SdNotifyStopping)
+			systemd.Stopping()
 			srv.Shutdown()
 			<-stopped
 			log.Info("the bus's server has stopped")
@@ -54,31 +54,28 @@ func serve(ctx context.Context, s bus.Settings, hup <-chan os.Signal, log *slog.
 		case <-stopped:
 			return errors.New("the bus's server stopped by itself")
 		case <-hup:
-			reload(srv, log)
+			reload(srv, systemd)
 		}
 	}
 }
 
 // reload has the server read its files again. A file that it can't take
 // changes nothing, and is no reason to stop.
-func reload(srv *bus.Server, log *slog.Logger) {
-	var now unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
-		log.Warn("the monotonic clock can't be read", "err", err)
-	}
-	notify(log, fmt.Sprintf("%s\nMONOTONIC_USEC=%d", daemon.SdNotifyReloading, now.Nano()/1000))
+func reload(srv *bus.Server, systemd daemon.Systemd) {
+	systemd.Reloading()
 	status := "listening on " + srv.URL()
 	if err := srv.Reload(); err != nil {
-		log.Error("the bus's server keeps the users it had", "err", err)
+		systemd.Log.Error("the bus's server keeps the users it had", "err", err)
 		status += "; the last reload failed"
 	} else {
-		log.Info("the bus's server has reloaded")
+		systemd.Log.Info("the bus's server has reloaded")
 	}
-	notify(log, "STATUS="+status+"\n"+daemon.SdNotifyReady)
+	systemd.State(status)
+	systemd.Ready()
 }
 
 // awaitFiles returns once control has written what the server needs.
-func awaitFiles(ctx context.Context, dir string, log *slog.Logger) error {
+func awaitFiles(ctx context.Context, dir string, systemd daemon.Systemd) error {
 	tick := time.NewTicker(filesPoll)
 	defer tick.Stop()
 	var said []string
@@ -92,8 +89,8 @@ func awaitFiles(ctx context.Context, dir string, log *slog.Logger) error {
 		}
 		if !slices.Equal(missing, said) {
 			said = missing
-			log.Info("waiting for control to write the bus's users and certificate", "dir", dir, "missing", strings.Join(missing, " "))
-			notify(log, "STATUS=waiting for control to write "+strings.Join(missing, ", ")+" in "+dir)
+			systemd.Log.Info("waiting for control to write the bus's users and certificate", "dir", dir, "missing", strings.Join(missing, " "))
+			systemd.State("waiting for control to write " + strings.Join(missing, ", ") + " in " + dir)
 		}
 		select {
 		case <-ctx.Done():
@@ -114,10 +111,4 @@ func missingFiles(dir string) ([]string, error) {
 		}
 	}
 	return missing, nil
-}
-
-func notify(log *slog.Logger, state string) {
-	if _, err := daemon.SdNotify(false, state); err != nil {
-		log.Warn("systemd was not told", "state", state, "err", err)
-	}
 }

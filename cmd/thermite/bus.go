@@ -62,8 +62,16 @@ func (a *app) busFacts(b service.BusState) *table {
 	if b.Users.Error != "" {
 		users = b.Users.Error
 	}
-	t.add("users", fmt.Sprintf("%d rigs", b.Users.Rigs), users)
+	t.add("users", plural(b.Users.Rigs, "rig"), users)
 	return t
+}
+
+// plural writes how many of something there are.
+func plural(n int, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + one + "s"
 }
 
 // waiting says how many reports wait for the writer.

@@ -26,6 +26,8 @@ func main() { os.Exit(run()) }
 func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	// A second Ctrl-C ends the program at once.
+	context.AfterFunc(ctx, stop)
 	a := newApp(os.Stdin, os.Stdout, os.Stderr, os.Getenv)
 	return a.run(ctx, os.Args[1:])
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -127,3 +128,14 @@ func orDash(s string) string {
 	}
 	return s
 }
+
+// shellWord writes s so that a shell reads it as one word.
+func shellWord(s string) string {
+	if s != "" && strings.Trim(s, shellPlain) == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// shellPlain are the characters that mean nothing to a shell.
+const shellPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-"

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -142,15 +143,17 @@ func work(ts *testscript.TestScript, neg bool, args []string) {
 	})
 }
 
-// untilDone runs a command again and again until its output has a word:
-// until WORD command [argument...]
+// untilDone runs a command again and again until its output matches:
+// until regexp command [argument...]
 func untilDone(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
-		ts.Fatalf("usage: until word command [argument...]")
+		ts.Fatalf("usage: until regexp command [argument...]")
 	}
+	word, err := regexp.Compile(args[0])
+	ts.Check(err)
 	for deadline := time.Now().Add(patience); ; {
 		err := ts.Exec(args[1], args[2:]...)
-		if out := ts.ReadFile("stdout"); err == nil && strings.Contains(out, args[0]) {
+		if out := ts.ReadFile("stdout"); err == nil && word.MatchString(out) {
 			return
 		}
 		if time.Now().After(deadline) {

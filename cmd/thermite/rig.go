@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -168,10 +170,36 @@ func (a *app) warnJoin(made service.RigToken, dir string) {
 		a.warn("\nThe token is shown this once. With --dir DIR it goes into a file, beside the authority's certificate.")
 		dir = "DIR"
 	}
-	a.warn("On the rig's machine, with the two files of %s:\n"+
-		"  thermite-harness --rig %s\n"+
-		"  thermite-supervisor --rig %s --control-url %s --nats-url %s --token-file %s --authority %s",
-		dir, made.Name, made.Name, made.Join.ControlURL, made.Join.BusURL, filepath.Join(dir, "rig.token"), filepath.Join(dir, "authority.pem"))
+	supervisor := fmt.Sprintf("thermite-supervisor --rig %s --control-url %s --nats-url %s", made.Name, made.Join.ControlURL, made.Join.BusURL)
+	if !onLoopback(made.Join.ControlURL) {
+		a.warn("\nOn the rig's machine, with rig.token and authority.pem of %s in /etc/thermite, as root:\n  thermite-harness --rig %s\n  %s",
+			dir, made.Name, supervisor)
+		return
+	}
+	in := func(name string) string { return shellWord(filepath.Join(dir, name)) }
+	near := filepath.Dir(os.Args[0])
+	if near != "." {
+		near += "/"
+	} else {
+		near = ""
+	}
+	a.warn("\nControl is reached from this machine alone, so run the rig here, in two terminals:\n"+
+		"  %sthermite-harness --rig %s --state %s --socket %s --sample 1000\n"+
+		"  %s%s --token-file %s --authority %s --harness-socket %s --state %s --poll-seconds 1\n"+
+		"--sample has it make up events. For a rig on another machine control must be reached from there: thermite up --address,\n"+
+		"or --public-url of a control that runs by itself.",
+		near, made.Name, in("harness"), in("harness.sock"),
+		near, supervisor, in("rig.token"), in("authority.pem"), in("harness.sock"), in("supervisor"))
+}
+
+// onLoopback says whether an address is this machine's alone.
+func onLoopback(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // writeRigFiles writes the two files that a rig's machine needs, and gives

@@ -233,7 +233,7 @@ func (w *eventsTable) page(page service.EventsPage) error {
 
 func (w *eventsTable) end() error {
 	if !w.bare {
-		w.app.warn("There is no such event. The rig reports every 60 seconds unless told otherwise; --follow waits for the next.")
+		w.app.warn("There is no such event with control. A rig reports once a minute unless told otherwise; --follow waits for the next.")
 	}
 	return nil
 }

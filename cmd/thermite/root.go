@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"thermite/cmd/thermite/internal/settings"
 )
@@ -83,7 +84,7 @@ control what it knows and tell it what to do; "thermite settings" shows which.`,
 		},
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return wrongUse("%w\n%s --help shows how it is used", err, cmd.CommandPath())
+		return wrongUse("%w\n%s --help shows how it is used", flagError(err), cmd.CommandPath())
 	})
 	f := root.PersistentFlags()
 	f.StringVar(&a.flags.URL, "url", "", "control's address (THERMITE_URL)")
@@ -95,6 +96,21 @@ control what it knows and tell it what to do; "thermite settings" shows which.`,
 		root.AddCommand(command(a))
 	}
 	return root
+}
+
+// flagError says what a flag may be, where its value is not of its kind.
+func flagError(err error) error {
+	var wrong *pflag.InvalidValueError
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	kind, known := map[string]string{
+		"uint64": "a whole number, 0 or more", "int": "a whole number", "float64": "a number", "duration": "a time such as 500ms, 30s or 2m", "bool": "true or false",
+	}[wrong.GetFlag().Value.Type()]
+	if !known {
+		return err
+	}
+	return fmt.Errorf("--%s %q: it must be %s", wrong.GetFlag().Name, wrong.GetValue(), kind)
 }
 
 // group makes the command of a noun, whose verbs do the work.

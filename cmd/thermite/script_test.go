@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"os"
 	"os/exec"
 	"strconv"
 	"testing"
@@ -23,7 +24,7 @@ func TestScripts(t *testing.T) {
 			ownHome(env)
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "until": untilDone},
 	})
 }
 
@@ -54,5 +55,5 @@ func ownHome(env *testscript.Env) {
 	env.Setenv("XDG_STATE_HOME", "")
 	// A program built with the race detector waits a second before it ends,
 	// unless told not to.
-	env.Setenv("GORACE", "atexit_sleep_ms=0")
+	env.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0")
 }

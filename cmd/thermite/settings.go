@@ -27,7 +27,7 @@ thermite's folder of $XDG_CONFIG_HOME, else the one that "thermite up" wrote.`,
 					Settings []settings.Setting `json:"settings"`
 				}{s.All})
 			}
-			t := &table{header: []string{"SETTING", "VALUE", "FROM", "FLAG", "VARIABLE"}, wide: []int{1, 2}}
+			t := &table{header: []string{"SETTING", "VALUE", "FROM", "FLAG", "VARIABLE"}}
 			for _, set := range s.All {
 				t.add(set.Name, orDash(set.Value), set.Source, set.Flag, set.Env)
 			}

@@ -10,6 +10,9 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -28,6 +31,7 @@ const (
 // upFlags are the flags of thermite up.
 type upFlags struct {
 	state, listen string
+	address       string
 	busPort       int
 	plain, demo   bool
 	verbose       bool
@@ -37,25 +41,31 @@ type upFlags struct {
 	rate          float64
 }
 
-func upCommand(a *app) *cobra.Command {
-	var f upFlags
+func upCommand(a *app) *cobra.Command { return upCommandOf(a, &upFlags{}) }
+
+// upCommandOf makes the command, which reads its flags into f.
+func upCommandOf(a *app, f *upFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "up", Short: "run control, the bus and a rig on this machine", Args: noArgs,
 		Long: `Run control, the bus and a rig on this machine, in one process and with no
-set-up. Everything is kept in one folder, and the next start goes on from it.
+set-up. Everything is kept in one folder, and the next start goes on from it, at
+the same ports if they are free. All of it listens on this machine's loopback
+alone, unless --address says by which name or IP address others reach it.
 
 With --demo the rig makes up events that look like a campaign of runs. A demo
 keeps everything in a temporary folder, which is removed at its end, and serves
 plain HTTP on this machine's loopback.`,
 		Example: `  thermite up
   thermite up --demo
+  thermite up --address 192.168.1.20
   thermite up --demo --until held --timeout 60s --json`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.up(cmd, f) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.up(cmd, *f) },
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.state, "state", "", "folder to keep everything in (default: $XDG_STATE_HOME/thermite/up, a temporary one for a demo)")
-	fl.StringVar(&f.listen, "listen", "127.0.0.1:8443", "address of the dashboard and the API")
-	fl.IntVar(&f.busPort, "bus-port", -1, "port of the bus on this machine's loopback; -1 is a free one")
+	fl.StringVar(&f.address, "address", "", "name or IP address by which other machines reach this one; with it they can")
+	fl.StringVar(&f.listen, "listen", "", "address of the dashboard and the API (default: 127.0.0.1:8443, or with another port if that is taken)")
+	fl.IntVar(&f.busPort, "bus-port", 0, "port of the bus (default: 4222, or another if that is taken)")
 	fl.BoolVar(&f.plain, "plain", false, "serve plain HTTP, on this machine's loopback alone")
 	fl.DurationVar(&f.poll, "poll", time.Second, "how often the rig reports to control")
 	fl.BoolVar(&f.demo, "demo", false, "have the rig make up events")
@@ -70,49 +80,79 @@ plain HTTP on this machine's loopback.`,
 // check says what is wrong with how the flags go together, and fills what
 // they leave open.
 func (f *upFlags) check(cmd *cobra.Command, a *app) error {
-	if f.until != "" && f.until != "held" {
-		return wrongUse("--until %s: it may be held", f.until)
-	}
-	if f.until != "" && !f.demo {
-		return wrongUse("--until goes with --demo: without one there is no end to wait for")
-	}
-	if f.timeout != 0 && f.until == "" {
-		return wrongUse("--timeout goes with --until")
-	}
-	for _, name := range []string{"events", "rate"} {
-		if cmd.Flags().Changed(name) && !f.demo {
-			return wrongUse("--%s goes with --demo", name)
-		}
+	if err := errors.Join(f.checkDemo(cmd), f.checkAddresses()); err != nil {
+		return useError{err}
 	}
 	if f.poll < time.Millisecond || f.poll > time.Hour {
 		return wrongUse("--poll %v: it may be 1ms to 1h", f.poll)
-	}
-	if f.busPort != -1 && (f.busPort < 1 || f.busPort > 65535) {
-		return wrongUse("--bus-port %d: it may be 1 to 65535, or -1 for a free one", f.busPort)
 	}
 	if f.demo && f.until == "" && a.terminal.width == 0 {
 		// Nobody looks at a dashboard from a pipe.
 		f.until = "held"
 	}
-	if f.demo && !cmd.Flags().Changed("plain") {
+	if f.demo && !cmd.Flags().Changed("plain") && f.address == "" {
 		f.plain = true
-	}
-	if !cmd.Flags().Changed("listen") {
-		f.listen = freeAddress(f.listen)
 	}
 	return nil
 }
 
-// freeAddress is address, or one with a port the system picks if another
-// program listens there.
-func freeAddress(address string) string {
-	l, err := net.Listen("tcp", address)
-	if err != nil {
-		return "127.0.0.1:0"
+// checkDemo checks the flags of a demo.
+func (f *upFlags) checkDemo(cmd *cobra.Command) error {
+	if f.until != "" && f.until != "held" {
+		return fmt.Errorf("--until %s: it may be held", f.until)
 	}
-	l.Close()
-	return address
+	if f.until != "" && !f.demo {
+		return errors.New("--until goes with --demo: without one there is no end to wait for")
+	}
+	if f.timeout != 0 && f.until == "" {
+		return errors.New("--timeout goes with --until")
+	}
+	if f.timeout < 0 {
+		return fmt.Errorf("--timeout %v: it may be 0, which waits for ever, or more", f.timeout)
+	}
+	for _, name := range []string{"events", "rate"} {
+		if cmd.Flags().Changed(name) && !f.demo {
+			return fmt.Errorf("--%s goes with --demo", name)
+		}
+	}
+	if f.events < 1 {
+		return errors.New("--events 0: a demo makes 1 or more")
+	}
+	if !(f.rate >= 0 && f.rate <= 1_000_000) {
+		return fmt.Errorf("--rate %v: it may be 0, as fast as it goes, to 1000000", f.rate)
+	}
+	return nil
 }
+
+// checkAddresses checks where everything listens and is reached.
+func (f *upFlags) checkAddresses() error {
+	if f.busPort < -1 || f.busPort > 65535 {
+		return fmt.Errorf("--bus-port %d: it may be 1 to 65535, 0 for the usual one, or -1 for a free one", f.busPort)
+	}
+	if f.address != "" && net.ParseIP(f.address) == nil && !hostName.MatchString(f.address) {
+		return fmt.Errorf("--address %q: it may be a name or an IP address, with no port", f.address)
+	}
+	if f.address != "" && f.plain {
+		return errors.New("--plain does not go with --address: what other machines reach has TLS")
+	}
+	if f.listen == "" {
+		return nil
+	}
+	host, port, err := net.SplitHostPort(f.listen)
+	if err != nil {
+		return fmt.Errorf("--listen %q: write it as host:port, such as 127.0.0.1:8443", f.listen)
+	}
+	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
+		return fmt.Errorf("--listen %q: its port may be 0 to 65535", f.listen)
+	}
+	if f.address == "" && !slices.Contains([]string{"127.0.0.1", "::1", "localhost"}, host) {
+		return fmt.Errorf("--listen %q is for other machines: say with --address by which name or IP address they reach this one", f.listen)
+	}
+	return nil
+}
+
+// hostName is how a machine's name may look.
+var hostName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$`)
 
 // up runs everything until it is told to stop, or what it waits for is so.
 func (a *app) up(cmd *cobra.Command, f upFlags) error {
@@ -131,7 +171,7 @@ func (a *app) up(cmd *cobra.Command, f upFlags) error {
 	if err == nil {
 		return errors.Join(closeLog(), remove())
 	}
-	if use := (useError{}); !errors.As(err, &use) && !errors.Is(err, up.ErrInUse) {
+	if !errors.Is(err, up.ErrInUse) {
 		// The log says more, so a demo's folder stays too.
 		err = fmt.Errorf("%w\nThe log is %s", err, filepath.Join(state, upLogFile))
 	}
@@ -152,12 +192,15 @@ func (a *app) upFolder(f upFlags) (state string, remove func() error, err error)
 		}
 	default:
 		state = settings.UpDir(a.getenv)
+		if !filepath.IsAbs(state) {
+			return "", nil, wrongUse("neither HOME nor XDG_STATE_HOME says where your files are: name a folder with --state")
+		}
 	}
 	if err == nil {
 		err = os.MkdirAll(state, 0o700)
 	}
 	if err != nil {
-		return "", nil, fmt.Errorf("making the state folder: %w", err)
+		return "", nil, fmt.Errorf("making the state folder: %w\n--state names another", err)
 	}
 	return state, remove, nil
 }
@@ -166,7 +209,7 @@ func (a *app) upFolder(f upFlags) (state string, remove func() error, err error)
 func (a *app) upLog(state string, verbose bool) (*slog.Logger, func() error, error) {
 	file, err := os.OpenFile(filepath.Join(state, upLogFile), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
-		return nil, nil, fmt.Errorf("opening the log: %w", err)
+		return nil, nil, fmt.Errorf("opening the log: %w\n--state names another folder", err)
 	}
 	var to io.Writer = file
 	if verbose {
@@ -178,7 +221,7 @@ func (a *app) upLog(state string, verbose bool) (*slog.Logger, func() error, err
 func (a *app) upRun(ctx context.Context, f upFlags, state string, log *slog.Logger) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	cfg := up.Config{StateDir: state, Listen: f.listen, BusPort: f.busPort, Plain: f.plain, Poll: f.poll,
+	cfg := up.Config{StateDir: state, Address: f.address, Listen: f.listen, BusPort: f.busPort, Plain: f.plain, Poll: f.poll,
 		Build: version, Now: time.Now, Rand: rand.Reader, Log: log}
 	if f.demo {
 		cfg.Sample, cfg.SampleRate = f.events, f.rate
@@ -202,7 +245,7 @@ func (a *app) upRun(ctx context.Context, f upFlags, state string, log *slog.Logg
 	if watched == nil && f.until == "" {
 		<-ctx.Done()
 	}
-	a.warn("stopping")
+	a.warn("Stopping.")
 	stop()
 	if errors.Is(watched, errEnded) {
 		watched = nil
@@ -214,10 +257,13 @@ func (a *app) upRun(ctx context.Context, f upFlags, state string, log *slog.Logg
 func (a *app) greet(f upFlags, r up.Ready) {
 	a.warn("Thermite is up.")
 	a.warn("  dashboard  %s", r.SignIn)
+	if !f.plain {
+		a.warn("             your browser will not know who signed its certificate: this Thermite did")
+	}
 	a.warn("             the link signs you in once; the owner's token is in %s", filepath.Join(filepath.Dir(r.Client), "control", identity.OwnerTokenFile))
-	program := os.Args[0]
+	program := shellWord(os.Args[0])
 	if f.demo || f.state != "" {
-		program += " --config " + r.Client
+		program += " --config " + shellWord(r.Client)
 	}
 	a.warn("  terminal   %s rig show %s", program, up.RigName)
 	if f.until == "" {

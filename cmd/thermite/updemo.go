@@ -35,6 +35,16 @@ type demoResult struct {
 // watchDemo says how far the demo is until control holds all of its events,
 // and then what it came to.
 func (a *app) watchDemo(ctx context.Context, f upFlags, r up.Ready, ended chan error) error {
+	d, err := a.waitHeld(ctx, f, r, ended)
+	a.progressDone()
+	if err != nil {
+		return err
+	}
+	return a.demoDone(d)
+}
+
+// waitHeld says how far the demo is until control holds all of its events.
+func (a *app) waitHeld(ctx context.Context, f upFlags, r up.Ready, ended chan error) (demoResult, error) {
 	began := time.Now()
 	tick := time.NewTicker(demoTick)
 	defer tick.Stop()
@@ -46,23 +56,23 @@ func (a *app) watchDemo(ctx context.Context, f upFlags, r up.Ready, ended chan e
 	for {
 		select {
 		case <-ctx.Done():
-			return errEnded
+			return d, errEnded
 		case err := <-ended:
 			ended <- err
-			return errEnded
+			return d, errEnded
 		case <-late:
-			return fmt.Errorf("not held after %v: the rig made %d events, and control holds %d of them", f.timeout, d.Made, d.Held)
+			d, _ = demoState(ctx, r)
+			return d, fmt.Errorf("not held after %v: the rig made %d events, and control holds %d of them", f.timeout, d.Made, d.Held)
 		case <-tick.C:
 		}
 		var err error
 		if d, err = demoState(ctx, r); err != nil {
-			return err
+			return d, err
 		}
 		d.Milliseconds = float64(time.Since(began).Milliseconds())
 		a.progress("%d of %d events made, %d of them with control", min(d.Made, f.events), f.events, d.Held)
 		if d.Made > f.events && d.Held == d.Made {
-			a.progressDone()
-			return a.demoDone(d)
+			return d, nil
 		}
 	}
 }

@@ -29,13 +29,16 @@ func (r *Rounds) Report(b *testing.B, thing string) {
 	if len(r.ours) == 0 {
 		b.Fatal("no round was timed")
 	}
-	ours, bare := Quantile(r.ours, 0.5), Quantile(r.bare, 0.5)
+	ours, bare := r.Ours(), Quantile(r.bare, 0.5)
 	b.ReportMetric(Ms(ours), "ms/"+thing)
 	b.ReportMetric(Ms(bare), "bare-ms/"+thing)
 	b.ReportMetric(float64(ours)/float64(bare), "x-bare")
 	b.ReportMetric(float64(len(r.ours)), "rounds")
 	b.ReportMetric(0, "ns/op")
 }
+
+// Ours is the median of our times.
+func (r *Rounds) Ours() time.Duration { return Quantile(r.ours, 0.5) }
 
 // Time gives how long do takes.
 func Time(do func()) time.Duration {

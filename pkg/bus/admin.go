@@ -69,21 +69,13 @@ func (a *Admin) ask(ctx context.Context, what string, request, data any) error {
 	return nil
 }
 
-// Reload has the server read its users and its certificate again. It returns
-// once it has, twice: the pinned server gives an account that is new nothing
-// of what it imports until the reload after the one that brought it.
-func (a *Admin) Reload(ctx context.Context) error {
-	if err := a.reload(ctx); err != nil {
-		return err
-	}
-	return a.reload(ctx)
-}
-
 func (a *Admin) reload(ctx context.Context) error { return a.ask(ctx, "RELOAD", nil, nil) }
 
-// Apply has the server take the users file, which holds u, and then keeps
-// only those users' connections. It is Reload and KeepOnly, with the second
-// reload only when a rig is new.
+// Apply has the server read its files again, the users file, which holds u,
+// and the certificate, and then keeps only those users' connections. Where a
+// rig is new the server reads them twice: the pinned one gives an account that
+// is new nothing of what it imports until the reload after the one that
+// brought it.
 func (a *Admin) Apply(ctx context.Context, u Users) (thrown int, err error) {
 	if err := a.reload(ctx); err != nil {
 		return 0, err

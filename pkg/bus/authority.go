@@ -17,6 +17,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"thermite/pkg/files"
 )
 
 // The authority's files, in control's folder.
@@ -63,7 +65,7 @@ func readAuthority(dir string) (*Authority, error) {
 	if err != nil {
 		return nil, err
 	}
-	keyPEM, err := readSecret(filepath.Join(dir, AuthorityKeyFile))
+	keyPEM, err := files.ReadSecret(filepath.Join(dir, AuthorityKeyFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s is there and %s is not: put the key back, or remove the certificate and give every rig the new one",
 			AuthorityFile, AuthorityKeyFile)
@@ -115,10 +117,10 @@ func makeAuthority(dir string, now time.Time) (*Authority, error) {
 		return nil, err
 	}
 	a := &Authority{cert: cert, key: key, pem: encodeCert(der)}
-	if err := writeFile(filepath.Join(dir, AuthorityKeyFile), keyPEM, 0o600); err != nil {
+	if err := files.Write(filepath.Join(dir, AuthorityKeyFile), keyPEM, 0o600); err != nil {
 		return nil, err
 	}
-	if err := writeFile(filepath.Join(dir, AuthorityFile), a.pem, 0o644); err != nil {
+	if err := files.Write(filepath.Join(dir, AuthorityFile), a.pem, 0o644); err != nil {
 		return nil, err
 	}
 	return a, nil

@@ -295,7 +295,7 @@ func TestReloadTakesTheCertificate(t *testing.T) {
 	if got := shownCert(t, b); !got.Equal(before) {
 		t.Error("the server shows the new certificate before the reload")
 	}
-	if err := bus.NewAdmin(b.System()).Reload(within(t, bustest.Wait)); err != nil {
+	if _, err := bus.NewAdmin(b.System()).Apply(within(t, bustest.Wait), b.Users()); err != nil {
 		t.Fatal(err)
 	}
 	after := shownCert(t, b)

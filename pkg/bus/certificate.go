@@ -17,6 +17,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"thermite/pkg/files"
 )
 
 const (
@@ -48,10 +50,10 @@ func (a *Authority) KeepServerCert(dir string, names []string) (renewed bool, er
 	}
 	// The server's group may read the key. A stop between the two leaves a
 	// pair that does not fit, which the next look makes again.
-	if err := writeFile(keyPath, keyPEM, 0o640); err != nil {
+	if err := files.Write(keyPath, keyPEM, 0o640); err != nil {
 		return false, fmt.Errorf("keeping the bus's certificate: %w", err)
 	}
-	if err := writeFile(certPath, encodeCert(pair.Certificate[0]), 0o644); err != nil {
+	if err := files.Write(certPath, encodeCert(pair.Certificate[0]), 0o644); err != nil {
 		return false, fmt.Errorf("keeping the bus's certificate: %w", err)
 	}
 	return true, nil

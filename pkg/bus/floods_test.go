@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"thermite/pkg/bus"
 	"thermite/pkg/bus/bustest"
 )
 
@@ -77,4 +78,28 @@ func (l *lines) count(what string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return strings.Count(l.b.String(), what)
+}
+
+// Promise: the server says what each rig sent, over all its connections.
+func TestWhatARigSentIsKnown(t *testing.T) {
+	b := bustest.Start(t, bustest.Options{Rigs: []string{"alpha", "beta"}, NoStreams: true})
+	for range 2 {
+		nc := b.Rig("alpha")
+		for range 10 {
+			if err := nc.Publish("thermite.rig.alpha.live.x", make([]byte, 100)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := nc.FlushTimeout(bustest.Wait); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.Rig("beta")
+	rigs, err := bus.NewAdmin(b.System()).Rigs(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := rigs["alpha"]; a.Msgs != 20 || a.Bytes < 2000 || rigs["beta"].Msgs != 0 {
+		t.Errorf("the server says %+v", rigs)
+	}
 }

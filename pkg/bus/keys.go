@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"os"
 	"regexp"
 
 	"github.com/nats-io/nkeys"
+
+	"thermite/pkg/files"
 )
 
 // UserKey is a NATS user key. Its seed stays in its file and in this value:
@@ -22,7 +23,7 @@ type UserKey struct {
 // OpenUserKey reads the key whose seed is in the file at path, and makes it
 // at first use; made says that it did. The file must be its owner's alone.
 func OpenUserKey(path string) (k *UserKey, made bool, err error) {
-	seed, err := readSecret(path)
+	seed, err := files.ReadSecret(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		k, err = makeUserKey(path)
 		return k, err == nil, err
@@ -51,7 +52,7 @@ func makeUserKey(path string) (*UserKey, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a bus key: %w", err)
 	}
-	if err := writeFile(path, append(seed, '\n'), 0o600); err != nil {
+	if err := files.Write(path, append(seed, '\n'), 0o600); err != nil {
 		return nil, fmt.Errorf("keeping the bus key: %w", err)
 	}
 	return k, nil
@@ -96,25 +97,4 @@ func CheckUserKey(public string) error {
 		return errors.New("the key is no NATS user key: U and 55 more of A-Z and 2-7, with its checksum")
 	}
 	return nil
-}
-
-// readSecret reads a file that only its owner may read.
-func readSecret(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if open := info.Mode().Perm() & 0o077; open != 0 {
-		return nil, fmt.Errorf("%s is open to others (mode %04o): make it 0600", path, info.Mode().Perm())
-	}
-	const most = 64 << 10
-	if info.Size() > most {
-		return nil, fmt.Errorf("%s has %d bytes, at most %d", path, info.Size(), most)
-	}
-	return os.ReadFile(path)
 }

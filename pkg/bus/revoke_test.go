@@ -162,7 +162,8 @@ func TestReloadFails(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(b.Dir, bus.UsersFile), []byte("accounts { broken"), 0o640); err != nil {
 		t.Fatal(err)
 	}
-	for what, err := range map[string]error{"the admin's": admin.Reload(within(t, bustest.Wait)), "the server's": b.Server().Reload()} {
+	_, err := admin.Apply(within(t, bustest.Wait), b.Users())
+	for what, err := range map[string]error{"the admin's": err, "the server's": b.Server().Reload()} {
 		if err == nil || !strings.Contains(err.Error(), "users.conf") {
 			t.Errorf("%s reload: %v", what, err)
 		}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"thermite/pkg/files"
 )
 
 // Server is a running bus.
@@ -32,7 +34,7 @@ func StartServer(ctx context.Context, s Settings, log *slog.Logger) (*Server, er
 		return nil, err
 	}
 	path := filepath.Join(s.Dir, ConfFile)
-	if _, err := keepFile(path, conf, 0o640); err != nil {
+	if _, err := files.Keep(path, conf, 0o640); err != nil {
 		return nil, fmt.Errorf("starting the bus: %w", err)
 	}
 	opts, err := server.ProcessConfigFile(path)
@@ -76,7 +78,7 @@ func (s *Server) ID() string { return s.ns.ID() }
 
 // Reload reads the files again: users, certificate and key. Connections that
 // may stay do stay; when a file is broken the server keeps what it has. It
-// reads them twice, as Admin.Reload does and for its reason.
+// reads them twice, for the reason that Admin.Apply says.
 func (s *Server) Reload() error {
 	for range 2 {
 		if err := s.ns.Reload(); err != nil {

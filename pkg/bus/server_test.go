@@ -29,7 +29,10 @@ func TestReloadChangesNothingElse(t *testing.T) {
 	leaf := b.Leaf("alpha")
 	leaf.AwaitJoined()
 	for name, reload := range map[string]func() error{
-		"the server's": b.Server().Reload, "the admin's": func() error { return admin.Reload(within(t, bustest.Wait)) },
+		"the server's": b.Server().Reload, "the admin's": func() error {
+			_, err := admin.Apply(within(t, bustest.Wait), b.Users())
+			return err
+		},
 	} {
 		for range 3 {
 			if err := reload(); err != nil {

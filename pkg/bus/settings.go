@@ -144,6 +144,9 @@ jetstream {
   max_memory_store: {{.MaxMem}}
   # An answer means that the message is on the disk.
   sync_interval: always
+  # How many messages wait for a stream: one rig's flood is then no long wait
+  # for the others. The server's own default is 100,000.
+  max_buffered_msgs: {{.MaxBuffered}}
   limits {
     # Two a rig in COMMANDS and CONFIG; the server's own default is 1,000.
     default_max_consumers: {{.MaxConsumers}}
@@ -167,6 +170,10 @@ include {{q .UsersFile}}
 // MaxConsumers bounds a stream's consumers: one a rig, and control's own.
 const MaxConsumers = 100_000
 
+// maxBuffered is how many messages wait for a stream, several whole batches
+// of EVENTS.
+const maxBuffered = 10 * wire.MaxBatchEvents
+
 // Render gives the server's settings, nats.conf.
 func (s Settings) Render() ([]byte, error) {
 	if err := s.Check(); err != nil {
@@ -179,7 +186,7 @@ func (s Settings) Render() ([]byte, error) {
 		"MaxPayload": wire.MaxBusMessage,
 		"Cert":       filepath.Join(s.Dir, CertFile), "Key": filepath.Join(s.Dir, KeyFile),
 		"StoreDir": s.StoreDir, "MaxStore": s.MaxStore, "MaxMem": s.MaxMem,
-		"MaxConsumers": MaxConsumers, "MaxBatch": wire.MaxBatchEvents,
+		"MaxConsumers": MaxConsumers, "MaxBatch": wire.MaxBatchEvents, "MaxBuffered": maxBuffered,
 		"LeafListen": s.LeafListen, "UsersFile": UsersFile,
 	})
 	if err != nil {

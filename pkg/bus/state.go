@@ -36,7 +36,8 @@ type StreamState struct {
 	Messages    uint64
 	Bytes       uint64
 	First, Last uint64
-	Consumers   []ConsumerState
+	// Consumers are those that stay, in their names' order.
+	Consumers []ConsumerState
 }
 
 // ConsumerState is one consumer of a stream.
@@ -48,8 +49,10 @@ type ConsumerState struct {
 	AckPending int
 }
 
-// RigConnection is a rig's connection to the server.
+// RigConnection is a rig's connection to the server, or its connections.
 type RigConnection struct {
+	// Msgs and Bytes count what it sent since it came.
+	Msgs, Bytes int64
 	// Since is when it came.
 	Since time.Time
 	// Leaf says that it is a leaf node's.
@@ -95,6 +98,9 @@ func streamStates(accounts []*server.AccountDetail) []StreamState {
 		for _, s := range account.Streams {
 			st := StreamState{Name: s.Name, Messages: s.State.Msgs, Bytes: s.State.Bytes, First: s.State.FirstSeq, Last: s.State.LastSeq}
 			for _, c := range s.Consumer {
+				if c.Config == nil || c.Config.Durable == "" {
+					continue // a reading that goes on now
+				}
 				st.Consumers = append(st.Consumers, ConsumerState{Name: c.Name, Pending: c.NumPending, AckPending: c.NumAckPending})
 			}
 			slices.SortFunc(st.Consumers, func(a, b ConsumerState) int { return cmp.Compare(a.Name, b.Name) })
@@ -115,9 +121,13 @@ func rigConnections(conns []*server.ConnInfo) map[string]RigConnection {
 			continue
 		}
 		// The oldest says since when the rig is there.
-		if old, ok := out[c.Account]; !ok || c.Start.Before(old.Since) {
-			out[c.Account] = RigConnection{Since: c.Start, Leaf: isLeaf(c)}
+		r, more := out[c.Account]
+		if !more || c.Start.Before(r.Since) {
+			r.Since, r.Leaf = c.Start, isLeaf(c)
 		}
+		r.Msgs += c.InMsgs
+		r.Bytes += c.InBytes
+		out[c.Account] = r
 	}
 	return out
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"thermite/pkg/bus"
 	"thermite/pkg/bus/bustest"
@@ -22,6 +23,10 @@ func TestServerState(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := js.CreateOrUpdateConsumer(ctx, wire.StreamReports, bus.ReportsConsumerConfig()); err != nil {
+		t.Fatal(err)
+	}
+	// A reading's consumer goes with it, and is none of the figures.
+	if _, err := js.CreateConsumer(ctx, wire.StreamEvents, jetstream.ConsumerConfig{AckPolicy: jetstream.AckNonePolicy}); err != nil {
 		t.Fatal(err)
 	}
 	start := time.Now()

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"thermite/pkg/files"
 	"thermite/pkg/wire"
 )
 
@@ -189,5 +190,5 @@ func WriteUsers(dir string, u Users) (changed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	return keepFile(filepath.Join(dir, UsersFile), b, 0o640)
+	return files.Keep(filepath.Join(dir, UsersFile), b, 0o640)
 }

@@ -68,10 +68,11 @@ func New(ctx context.Context, config Config) (*Control, error) {
 }
 
 func (c *Control) open(ctx context.Context) (err error) {
-	if c.identity, err = identity.Open(c.config.StateDir, c.config.Rand); err != nil {
+	// The lock comes before the keys: two controls must not both make them.
+	if c.lock, err = lock(c.config.lockPath()); err != nil {
 		return err
 	}
-	if c.lock, err = lock(c.config.lockPath()); err != nil {
+	if c.identity, err = identity.Open(c.config.StateDir, c.config.Rand); err != nil {
 		return err
 	}
 	if c.store, err = store.Open(ctx, c.config.storePath()); err != nil {
@@ -142,6 +143,10 @@ func (c *Control) URL() string { return c.config.publicURL(c.listener.Addr()) }
 // UseBus names the bus's server, when its address is known only once it runs.
 // It comes before Run.
 func (c *Control) UseBus(url string) { c.config.BusURL = url }
+
+// UsePublicBus names where rigs on other machines reach it, likewise. Its host
+// is one that the settings named: the certificate is made with those.
+func (c *Control) UsePublicBus(url string) { c.config.BusPublicURL = url }
 
 // Alive says whether control's store answers, for a watchdog.
 func (c *Control) Alive(ctx context.Context) error {

@@ -16,16 +16,20 @@ import (
 	"thermite/pkg/wire"
 )
 
-// link is control's connections to the bus: its own, and its system user's.
+// link is control's connections to the bus: its own, one for the rigs' asks
+// alone, and its system user's. A rig can send asks faster than control reads
+// them, and the server ends a connection that is read too slowly: the record
+// goes on over its own.
 type link struct {
-	control, system *nats.Conn
-	admin           *bus.Admin
-	watch           *watch
+	control, asks, system *nats.Conn
+
+	admin *bus.Admin
+	watch *watch
 	// came and systemCame are for who waits for the two.
 	came, systemCame *came
 }
 
-// connect connects both. They come and go by themselves from then on.
+// connect connects them. They come and go by themselves from then on.
 func connect(ctx context.Context, c Config, id *identity.Identity, authority *bus.Authority) (*link, error) {
 	l := &link{watch: newWatch(c.Now), came: newCame(), systemCame: newCame()}
 	dial := bus.Dial{URL: c.BusURL, Authority: authority.Pool(), Log: c.Log}
@@ -35,26 +39,35 @@ func connect(ctx context.Context, c Config, id *identity.Identity, authority *bu
 		l.watch.told(connected, err)
 		l.came.told(connected, err)
 	}
+	asks := dial
+	asks.Key, asks.Name, asks.Inbox = id.Control, "control-asks", bus.ControlInbox
 	system := dial
 	system.Key, system.Name, system.Inbox, system.OnState = id.System, "control-system", bus.SystemInbox, l.systemCame.told
 	// One connection's log says when the bus comes and goes.
 	system.Log = slog.New(slog.DiscardHandler)
+	asks.Log = system.Log
 	var err error
 	if l.control, err = bus.Connect(ctx, own); err != nil {
 		return nil, err
 	}
+	if l.asks, err = bus.Connect(ctx, asks); err != nil {
+		l.control.Close()
+		return nil, err
+	}
 	if l.system, err = bus.Connect(ctx, system); err != nil {
 		l.control.Close()
+		l.asks.Close()
 		return nil, err
 	}
 	l.admin = bus.NewAdmin(l.system)
 	return l, nil
 }
 
-// close ends both connections, once what was published is out.
+// close ends the connections, once what was published is out.
 func (l *link) close() error {
 	err := l.control.FlushTimeout(time.Second)
 	l.control.Close()
+	l.asks.Close()
 	l.system.Close()
 	if errors.Is(err, nats.ErrConnectionClosed) || errors.Is(err, nats.ErrTimeout) {
 		err = nil // the bus is away, so there is nothing to send

@@ -4,26 +4,22 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
-	"golang.org/x/sys/unix"
+	"thermite/pkg/files"
 )
 
 // ErrRuns says that another control works in the state folder.
 var ErrRuns = errors.New("another control runs in this state folder")
 
-// lock holds the state folder for this process. The system lets it go when
-// the process ends, however it ends.
+// lock holds the state folder, which it makes, for this process.
 func lock(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("locking the state folder: %w", err)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("making the state folder: %w", err)
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		_ = f.Close()
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			err = ErrRuns
-		}
-		return nil, fmt.Errorf("locking %s: %w", path, err)
+	f, err := files.Lock(path)
+	if errors.Is(err, files.ErrLocked) {
+		return nil, fmt.Errorf("%w: %w", ErrRuns, err)
 	}
-	return f, nil
+	return f, err
 }

@@ -17,6 +17,7 @@ import (
 	"thermite/pkg/control"
 	"thermite/pkg/control/apply"
 	"thermite/pkg/control/recordtest"
+	"thermite/pkg/files"
 	"thermite/pkg/wire"
 )
 
@@ -289,5 +290,27 @@ func TestASecondControlSaysSo(t *testing.T) {
 	}
 	if err := w.control.Alive(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// Promise: a control that starts beside another, also at the very first
+// start, makes no key over the other's.
+func TestASecondControlMakesNoKeys(t *testing.T) {
+	w := newWorld(t)
+	config := w.config
+	config.StateDir = filepath.Join(t.TempDir(), "state")
+	if err := os.Mkdir(config.StateDir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	held, err := files.Lock(filepath.Join(config.StateDir, "control.lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	if _, err := control.New(t.Context(), config); !errors.Is(err, control.ErrRuns) {
+		t.Errorf("a second control: %v", err)
+	}
+	if entries, err := os.ReadDir(config.StateDir); err != nil || len(entries) != 1 {
+		t.Errorf("the state folder holds %v, %v", entries, err)
 	}
 }

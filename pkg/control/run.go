@@ -83,8 +83,8 @@ func (c *Control) startRecord(ctx context.Context, parts *parts, link *link, js 
 		return nil, err
 	}
 	writer := events.NewWriter(events.WriterConfig{JS: js, Room: link.admin, Apply: c.apply, Runs: c.runs, Clock: c.config.Now, Log: c.config.Log})
-	taking := reports.New(reports.Config{JS: js, Store: c.store, Rigs: c.rigs, Writer: writer, Ledgers: c.apply, Clock: c.config.Now, Log: c.config.Log})
-	answering := asks.New(asks.Config{NC: link.control, Rigs: c.rigs, Place: c.apply.Place, Signer: c.identity.Signer, Clock: c.config.Now, Log: c.config.Log})
+	taking := reports.New(reports.Config{JS: js, Store: c.store, Rigs: c.rigs, Writer: writer, Ledgers: c.apply, Names: c.views, Clock: c.config.Now, Log: c.config.Log})
+	answering := asks.New(asks.Config{NC: link.asks, Rigs: c.rigs, Place: c.apply.Place, Signer: c.identity.Signer, Clock: c.config.Now, Log: c.config.Log})
 	parts.start("the apply", c.apply.Run)
 	parts.start("the rigs' reports", taking.Run)
 	parts.start("the rigs' asks", answering.Run)
@@ -135,13 +135,16 @@ func (c *Control) openStreams(ctx context.Context, link *link) (jetstream.JetStr
 	if err != nil {
 		return nil, fmt.Errorf("opening JetStream: %w", err)
 	}
-	for {
+	for said := ""; ; {
 		err := c.ensureStreams(ctx, js)
 		if fatal := (*apply.StreamError)(nil); err == nil || errors.As(err, &fatal) {
 			return js, err
 		}
-		c.tell("making the bus's streams")
-		c.config.Log.Warn("the bus's streams are not there yet; trying again", "err", err)
+		if err.Error() != said {
+			said = err.Error()
+			c.tell("making the bus's streams")
+			c.config.Log.Warn("the bus's streams are not there yet; trying again", "err", err)
+		}
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()

@@ -50,6 +50,8 @@ var pure = []string{
 	"pkg/control/apply/plan.go",
 	"pkg/harness/ledger/fold.go",
 	"pkg/supervisor/reports/relay.go",
+	"pkg/kit/decode.go", "pkg/kit/check.go", "pkg/kit/defaults.go", "pkg/kit/paths.go", "pkg/kit/steps.go",
+	"pkg/kit/tree.go", "pkg/kit/overlay.go", "pkg/kit/tunable.go", "pkg/kit/answer.go",
 }
 
 // Promise: no clock and no randomness where state is computed.

@@ -33,7 +33,7 @@ type Config struct {
 
 	// Build is the harness's version.
 	Build string
-	// Listener is the socket it was handed, if any: see api.Handed.
+	// Listener is the socket it was handed, if any.
 	Listener net.Listener
 	// Now is the clock, and Rand gives random bits for keys and ids.
 	Now  func() time.Time

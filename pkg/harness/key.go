@@ -7,10 +7,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 
+	"thermite/pkg/files"
 	"thermite/pkg/wire"
 )
 
@@ -18,18 +17,11 @@ import (
 // base64url, and makes it at the first start. The file must be its owner's
 // alone.
 func openKey(path string, random io.Reader) (s *wire.Signer, made bool, err error) {
-	info, err := os.Stat(path)
+	text, err := files.ReadSecret(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		s, err = makeKey(path, random)
 		return s, err == nil, err
 	}
-	if err != nil {
-		return nil, false, fmt.Errorf("reading the report key: %w", err)
-	}
-	if info.Mode().Perm()&0o077 != 0 {
-		return nil, false, fmt.Errorf("reading the report key %s: its mode is %#o, and others may read it: set it to 0600", path, info.Mode().Perm())
-	}
-	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, false, fmt.Errorf("reading the report key: %w", err)
 	}
@@ -53,32 +45,8 @@ func makeKey(path string, random io.Reader) (*wire.Signer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := keepWhole(path, []byte(base64.RawURLEncoding.EncodeToString(seed)+"\n")); err != nil {
+	if err := files.Write(path, []byte(base64.RawURLEncoding.EncodeToString(seed)+"\n"), 0o600); err != nil {
 		return nil, fmt.Errorf("keeping the report key: %w", err)
 	}
 	return s, nil
-}
-
-// keepWhole writes a file, mode 0600, that is there whole or not at all.
-func keepWhole(path string, b []byte) error {
-	next := path + ".new"
-	if err := os.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	f, err := os.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(next, path); err != nil {
-		return err
-	}
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
 }

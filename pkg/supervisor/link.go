@@ -30,10 +30,12 @@ type link struct {
 	denied error
 	// told is what tell was told last.
 	told string
+	// came is closed once the bus was reached.
+	came chan struct{}
 }
 
 func newLink(now func() time.Time, tell func(string)) *link {
-	l := &link{now: now, tell: tell, since: now()}
+	l := &link{now: now, tell: tell, since: now(), came: make(chan struct{})}
 	l.up, l.end = context.WithCancelCause(context.Background())
 	l.end(errors.New("the bus was not reached yet"))
 	return l
@@ -47,6 +49,7 @@ func (l *link) set(connected bool, err error) {
 		l.connected, l.since = connected, l.now()
 		if connected {
 			l.up, l.end = context.WithCancelCause(context.Background())
+			l.reached()
 		}
 	}
 	l.err, l.denied = err, nil
@@ -111,6 +114,26 @@ func (l *link) refusedSince() time.Time {
 	return l.since
 }
 
+// reached closes came, once. The mutex is held.
+func (l *link) reached() {
+	select {
+	case <-l.came:
+	default:
+		close(l.came)
+	}
+}
+
+// wait waits until the bus was reached, at most so long.
+func (l *link) wait(ctx context.Context, most time.Duration) {
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case <-l.came:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
 // while gives a context that ends with ctx or with the connection: what was
 // sent on it then gets no answer any more, and need not be waited for.
 func (l *link) while(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -132,5 +155,5 @@ func (l *link) figures() wire.LoopFigures {
 	if l.denied != nil {
 		return wire.LoopFigures{State: "failing", Detail: "the bus denies this rig what it needs: " + l.denied.Error()}
 	}
-	return wire.LoopFigures{State: "working", Detail: "on the bus since " + wire.At(l.since).String()}
+	return wire.LoopFigures{State: "working", Detail: "it is on the bus"}
 }

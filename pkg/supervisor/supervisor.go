@@ -120,7 +120,12 @@ func (s *Supervisor) Run(ctx context.Context) error {
 		return err
 	}
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return relay.Run(ctx, time.Duration(s.cfg.Poll)) })
+	g.Go(func() error {
+		// The first round would else be lost for a whole pause whenever the bus
+		// is not there at once: it ends a sign-in that it gets as it reloads.
+		s.link.wait(ctx, time.Duration(s.cfg.Poll))
+		return relay.Run(ctx, time.Duration(s.cfg.Poll))
+	})
 	g.Go(func() error { return s.keepRegistered(ctx, nc, asker) })
 	return g.Wait()
 }

@@ -91,7 +91,6 @@ func TestNumbersAreRFC8785s(t *testing.T) {
 
 // Promise: the quick look never takes for canonical what is not.
 func TestQuickLookAgreesWithTheLibrary(t *testing.T) {
-	missed := 0
 	rapid.Check(t, func(t *rapid.T) {
 		in := anyJSON(4).Draw(t, "value")
 		if wire.QuickValue([]byte(in)) {
@@ -104,7 +103,7 @@ func TestQuickLookAgreesWithTheLibrary(t *testing.T) {
 			return
 		}
 		if !wire.QuickValue(v) {
-			missed++ // exponents, names that are not ASCII
+			t.Fatalf("the quick look does not know %s", v)
 		}
 	})
 	for text := range numbers {

@@ -63,6 +63,9 @@ var kinds = []string{
 	KindDisqualified, KindAdvice, KindSource, KindDocument, KindRigCheck,
 }
 
+// KnownKind says that kind is one of the Kind constants.
+func KnownKind(kind string) bool { return slices.Contains(kinds, kind) }
+
 // QueueOps are the changes a queue event makes: its body's op.
 var QueueOps = []string{"added", "accepted", "moved", "edited", "dropped", "assigned", "finished", "returned"}
 
@@ -73,6 +76,9 @@ const maxSubjectField = 200
 // whatever is tried again.
 var ErrNotForBus = errors.New("can't go on the message bus")
 
+// errTooDeep says that an event's body nests too deep.
+var errTooDeep = fmt.Errorf("its body has a depth over %d", maxDepth)
+
 // EncodeEvent gives e as canonical JSON, after its checks.
 func EncodeEvent(e Event) ([]byte, error) {
 	if len(e.Body) == 0 {
@@ -80,6 +86,9 @@ func EncodeEvent(e Event) ([]byte, error) {
 	}
 	wrong := func(err error) error { return fmt.Errorf("encoding event %d (%s): %w", e.ID, clip(e.Kind), err) }
 	if quickValue(e.Body, 0, 0) != len(e.Body) {
+		if depth(e.Body) > maxDepth {
+			return nil, wrong(errTooDeep)
+		}
 		e.Body = bytes.Clone(e.Body)
 		if err := e.Body.Canonicalize(); err != nil {
 			return nil, wrong(fmt.Errorf("its body: %w", err))
@@ -108,6 +117,9 @@ func DecodeEvent(b []byte) (Event, error) {
 		return checkedEvent(e, end)
 	}
 	e = Event{}
+	if depth(b) > maxDepth+1 {
+		return Event{}, fmt.Errorf("reading an event: %w", errTooDeep)
+	}
 	if err := decodeCanonical(b, &e); err != nil {
 		return Event{}, fmt.Errorf("reading an event: %w", err)
 	}

@@ -43,3 +43,14 @@ func ReadEventSlowly(b []byte) (Event, error) {
 
 // RawValue is JSON as it is.
 type RawValue = jsontext.Value
+
+// QuickPage says whether the quick look takes the page.
+func QuickPage(b []byte) bool {
+	_, _, list, ok := quickFrame(b)
+	for i := 0; ok && i < len(list); {
+		var end int
+		_, end, ok = quickEvent(list, i)
+		i = end + 1
+	}
+	return ok
+}

@@ -138,7 +138,7 @@ func (f *pageFrame) seal(s *Signer, raw [][]byte) []byte {
 func quickFrame(b []byte) (f pageFrame, sig Signature, list []byte, ok bool) {
 	var i int
 	f.After, i = quickUint(b, after(b, 0, `{"after":`))
-	build, i := plainString(b, after(b, i, `,"build":`))
+	build, i := quickName(b, after(b, i, `,"build":`))
 	chainAfter, i := plainString(b, after(b, i, `,"chain_after":`))
 	chainBefore, i := plainString(b, after(b, i, `,"chain_before":`))
 	if i = after(b, i, `,"events":[`); i < 0 {

@@ -2,21 +2,45 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"math"
 	"strconv"
+	"strings"
 	"time"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
 
 // This file reads canonical JSON in one pass, without the general parser:
-// pages are most of what control does. It only ever says yes. What it does
-// not know for canonical, and what is wrong, it leaves to the general reader,
-// which says why; tests hold that both agree on every yes.
+// pages are most of what control does. It only ever says yes. What is wrong it
+// leaves to the general reader, which says why; tests hold that both agree. It
+// knows all that is canonical: the general reader takes seconds for a large
+// page, and a rig that signs such pages would keep the others waiting.
 
-// quickDepth is how deep the quick look follows.
-const quickDepth = 32
+// maxDepth is how deep an event's body may nest.
+const maxDepth = 1000
+
+// depth gives how deep b nests, at most, whether it is JSON or not.
+func depth(b []byte) (deepest int) {
+	now, text := 0, false
+	for i := 0; i < len(b); i++ {
+		switch c := b[i]; {
+		case text && c == '\\':
+			i++
+		case c == '"':
+			text = !text
+		case text:
+		case c == '{' || c == '[':
+			now++
+			deepest = max(deepest, now)
+		case c == '}' || c == ']':
+			now--
+		}
+	}
+	return deepest
+}
 
 // plain are the bytes that a string holds as they are: ASCII without
 // controls, quotes and backslashes.
@@ -29,7 +53,7 @@ var plain = func() (is [256]bool) {
 
 // quickValue gives the end of the canonical value that starts at b[i], or -1.
 func quickValue(b []byte, i, depth int) int {
-	if i >= len(b) || depth > quickDepth {
+	if i >= len(b) || depth == maxDepth && (b[i] == '{' || b[i] == '[') {
 		return -1
 	}
 	switch b[i] {
@@ -65,9 +89,8 @@ func quickObject(b []byte, i, depth int) int {
 	}
 	var before []byte
 	for first := true; ; first = false {
-		name, next := plainString(b, i)
-		// Plain names are ASCII, whose order in bytes is that in UTF-16.
-		if next < 0 || !first && bytes.Compare(before, name) >= 0 {
+		name, next := quickName(b, i)
+		if next < 0 || !first && compareNames(before, name) >= 0 {
 			return -1
 		}
 		before = name
@@ -121,6 +144,58 @@ func plainString(b []byte, i int) ([]byte, int) {
 		return nil, -1
 	}
 	return b[from:i], i + 1
+}
+
+// quickName gives the string at b[i] without its quotes and escapes, and its
+// end, or -1.
+func quickName(b []byte, i int) ([]byte, int) {
+	if name, end := plainString(b, i); end >= 0 {
+		return name, end
+	}
+	if i < 0 || i >= len(b) || b[i] != '"' {
+		return nil, -1
+	}
+	end := quickString(b, i)
+	if end < 0 {
+		return nil, -1
+	}
+	if name := b[i+1 : end-1]; bytes.IndexByte(name, '\\') < 0 {
+		return name, end
+	}
+	name, err := jsontext.AppendUnquote(nil, b[i:end])
+	if err != nil {
+		return nil, -1
+	}
+	return name, end
+}
+
+// compareNames compares two names, in UTF-8, as RFC 8785 does: by their UTF-16
+// code units.
+func compareNames(a, b []byte) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	if n == len(a) || n == len(b) {
+		return cmp.Compare(len(a), len(b))
+	}
+	if a[n] < utf8.RuneSelf && b[n] < utf8.RuneSelf {
+		return cmp.Compare(a[n], b[n])
+	}
+	for !utf8.RuneStart(a[n]) {
+		n--
+	}
+	ra, _ := utf8.DecodeRune(a[n:])
+	rb, _ := utf8.DecodeRune(b[n:])
+	return cmp.Or(cmp.Compare(firstUnit(ra), firstUnit(rb)), cmp.Compare(ra, rb))
+}
+
+// firstUnit is the first UTF-16 code unit of r.
+func firstUnit(r rune) rune {
+	if high, _ := utf16.EncodeRune(r); high != utf8.RuneError {
+		return high
+	}
+	return r
 }
 
 func quickString(b []byte, i int) int {
@@ -184,11 +259,14 @@ func quickNumber(b []byte, i int) int {
 		i++
 	}
 	digits := i - first
-	if digits == 0 || digits > exactDigits || b[first] == '0' && digits > 1 {
+	if digits == 0 || b[first] == '0' && digits > 1 {
 		return -1
 	}
+	if digits > exactDigits || i < len(b) && (b[i] == 'e' || b[i] == 'E') {
+		return anyNumber(b, from)
+	}
 	if i == len(b) || b[i] != '.' {
-		if i < len(b) && (b[i] == 'e' || b[i] == 'E') || b[first] == '0' && first > from {
+		if b[first] == '0' && first > from {
 			return -1 // -0 is written 0
 		}
 		return i
@@ -202,15 +280,31 @@ func quickFraction(b []byte, from, i int) int {
 	for i < len(b) && '0' <= b[i] && b[i] <= '9' {
 		i++
 	}
-	if i < len(b) && (b[i] == 'e' || b[i] == 'E') || i-from > 30 {
-		return -1
+	if i < len(b) && (b[i] == 'e' || b[i] == 'E') || i-from > maxNumber {
+		return anyNumber(b, from)
 	}
 	f, err := strconv.ParseFloat(string(b[from:i]), 64)
 	if err != nil || math.Abs(f) < 1e-6 || math.Abs(f) >= 1e21 {
-		return -1 // those may have an exponent
+		return -1 // those are written with an exponent
 	}
 	var form [40]byte
 	if !bytes.Equal(b[from:i], strconv.AppendFloat(form[:0], f, 'f', -1, 64)) {
+		return -1
+	}
+	return i
+}
+
+// maxNumber is more than a number has, as RFC 8785 writes it.
+const maxNumber = 30
+
+// anyNumber is quickNumber for the rare numbers.
+func anyNumber(b []byte, i int) int {
+	from := i
+	for i < len(b) && i-from <= maxNumber && strings.IndexByte("0123456789+-.eE", b[i]) >= 0 {
+		i++
+	}
+	v := jsontext.Value(bytes.Clone(b[from:i]))
+	if i-from > maxNumber || v.Canonicalize() != nil || !bytes.Equal(v, b[from:i]) {
 		return -1
 	}
 	return i
@@ -274,7 +368,7 @@ func quickEvent(b []byte, i int) (e Event, end int, ok bool) {
 		}
 	}
 	if next := after(b, i, `,"subject":`); next >= 0 {
-		if subject, i = plainString(b, next); len(subject) == 0 {
+		if subject, i = quickName(b, next); len(subject) == 0 {
 			return e, 0, false
 		}
 	}

@@ -94,6 +94,9 @@ func decodePage(b []byte) (*Page, error) {
 // readPage is decodePage by the general reader, which takes any page and
 // knows what is wrong with one.
 func readPage(b []byte) (*Page, error) {
+	if depth(b) > maxDepth+3 {
+		return nil, errTooDeep
+	}
 	f, err := readPageForm(b)
 	if err != nil {
 		return nil, err
@@ -137,8 +140,8 @@ func (p *Page) checkChain(chain Chain) error {
 const maxBuild = 100
 
 // PageID is the message id of a page of the ledger with the events after
-// the place, up to last. A ledger's id is random and known to its rig and
-// control alone, so no other rig can occupy an id of its pages.
+// the place, up to last. On the bus a digest of the page follows it, so that no
+// other rig can occupy the id of a page.
 func PageID(ledger string, after, last uint64) string {
 	return fmt.Sprintf("%s:%d-%d", ledger, after, last)
 }

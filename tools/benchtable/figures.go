@@ -3,7 +3,7 @@ package main
 // A figure is what the seed measured for one benchmark and what this project
 // aims at.
 type figure struct {
-	// bench is the benchmark's package below pkg/ and its name, such as
+	// bench is the benchmark's package, without pkg/, and its name, such as
 	// control/events.RigEvents/reports-of-20, without the suffix go test gives
 	// it for the number of processors.
 	bench string
@@ -28,12 +28,14 @@ type figure struct {
 var figures = []figure{
 	{bench: "control/reports.Page", title: "a page of 1,000 events, arrival to answered", unit: "ms/page", seed: 37, ratio: 1.5},
 	{bench: "control/apply.Views", title: "views from 100,000 events at start", unit: "ms/start", seed: 1200, aim: 600, ratio: 1.5},
-	{bench: "control.Start", title: "control's start with 1,000,000 events, until it serves", unit: "ms/start"},
-	{bench: "control.Supervisors", title: "500 supervisors, a report each in 60 s: until control has it", unit: "ms/report"},
-	{bench: "control.Supervisors", title: "500 supervisors, a report each in 60 s: control's memory", unit: "control-MiB"},
-	{bench: "control.Supervisors", title: "500 supervisors, a report each in 60 s: the server's memory", unit: "server-MiB"},
-	{bench: "control/events.RigEvents/reports-of-1000", title: "a rig's events, a page of 5,000", unit: "ms/page", seed: 250, aim: 50},
+	{bench: "tests/scale.Start", title: "control's start with 1,000,000 events, until it serves", unit: "ms/start"},
+	{bench: "control/events.RigEvents/reports-of-1000", title: "a rig's events, a page of 5,000, from reports of 1,000", unit: "ms/page", seed: 250, aim: 50},
+	{bench: "control/events.RigEvents/reports-of-20", title: "a rig's events, a page of 5,000, from reports of 20", unit: "ms/page", seed: 250, aim: 50},
 	{bench: "control/events.LedgerFold", title: "a ledger of 5,000 events out of 100,000", unit: "ms/ledger", seed: 250, aim: 60},
+	{bench: "tests/scale.Supervisors", title: "500 supervisors, a report each in 60 s: a page until acked", unit: "ms/report"},
+	{bench: "tests/scale.Supervisors", title: "… control's memory", unit: "control-MiB"},
+	{bench: "tests/scale.Supervisors", title: "… the server's memory", unit: "server-MiB"},
+	{bench: "tests/scale.Supervisors", title: "… starting at once with new keys, all on the bus", unit: "s-all-on-the-bus"},
 	{bench: "harness/ledger.Append/batch-1", title: "ledger appends, one at a time, full sync (over bare SQLite)", unit: "events/s", more: true},
 	{bench: "harness/ledger.Append/batch-1000", title: "ledger appends, 1,000 at a time, full sync (over bare SQLite)", unit: "events/s", more: true},
 	{bench: "harness/ledger.Start/check-1000000", title: "a ledger of 1,000,000 events, opened and checked", unit: "ns/op"},

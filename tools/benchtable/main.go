@@ -1,7 +1,8 @@
 // Command benchtable reads the output of go test -bench on standard input
-// and prints each result in a table beside the seed's figure and our aim. It
-// fails if a benchmark failed, or one that has a figure is missing; it never
-// fails for a slow one, for that is the machine's business as much as ours.
+// and prints each result in a table beside the seed's figure and our aim; of
+// one that has a figure and did not run it says so. It fails if a benchmark
+// failed; it never fails for a slow one, for that is the machine's business as
+// much as ours.
 //
 // The figures are in figures.go.
 package main

@@ -70,7 +70,7 @@ func resultOf(pkg string, procs int, fields []string) (r result, ok bool, err er
 	if procs > 1 {
 		name = strings.TrimSuffix(name, "-"+strconv.Itoa(procs))
 	}
-	r = result{name: strings.TrimPrefix(pkg, "thermite/pkg/") + "." + name, metrics: map[string]float64{}}
+	r = result{name: strings.TrimPrefix(strings.TrimPrefix(pkg, "thermite/"), "pkg/") + "." + name, metrics: map[string]float64{}}
 	for i := 2; i < len(fields); i += 2 {
 		v, err := strconv.ParseFloat(fields[i], 64)
 		if err != nil {

@@ -21,12 +21,17 @@ func table(figures []figure, results []result) string {
 			fmt.Fprintf(w, "%s\tdid not run\t%s\t%s\t\t%s\t\n", f.title, quantity(f.seed, f.unit), aim(f), most(f.ratio))
 			continue
 		}
+		var rest []string
+		if !shown[f.bench] {
+			rest = more(results[i], unitsOf(figures, f.bench))
+		}
 		shown[f.bench] = true
-		fmt.Fprintln(w, row(f, results[i]))
+		fmt.Fprintln(w, row(f, results[i], rest))
 	}
 	for _, r := range results {
 		if !shown[r.name] {
-			fmt.Fprintln(w, row(figure{bench: r.name, title: r.name, unit: mainUnit(r)}, r))
+			f := figure{bench: r.name, title: r.name, unit: mainUnit(r)}
+			fmt.Fprintln(w, row(f, r, more(r, []string{f.unit})))
 		}
 	}
 	w.Flush()
@@ -37,24 +42,38 @@ func table(figures []figure, results []result) string {
 // or what it reports instead.
 func mainUnit(r result) string {
 	for _, unit := range r.units {
-		if r.metrics[unit] != 0 && !slices.Contains(unshown, unit) {
+		if r.metrics[unit] != 0 && !slices.Contains(unshown, unit) && !strings.HasPrefix(unit, "bare-") {
 			return unit
 		}
 	}
 	return "ns/op"
 }
 
-func row(f figure, r result) string {
+// unitsOf are the metrics of a benchmark that have a row of their own.
+func unitsOf(figures []figure, bench string) (units []string) {
+	for _, f := range figures {
+		if f.bench == bench {
+			units = append(units, f.unit)
+		}
+	}
+	return units
+}
+
+// more are the benchmark's other metrics.
+func more(r result, shown []string) (list []string) {
+	for _, unit := range r.units {
+		if !slices.Contains(shown, unit) && !slices.Contains(unshown, unit) && r.metrics[unit] != 0 {
+			list = append(list, quantity(r.metrics[unit], unit))
+		}
+	}
+	return list
+}
+
+func row(f figure, r result, more []string) string {
 	value := r.metrics[f.unit]
 	cells := []string{f.title, mark(quantity(value, f.unit), f.aim != 0 && missed(f, value)), quantity(f.seed, f.unit), aim(f)}
 	ratio := max(r.metrics["ratio"], r.metrics["x-bare"])
 	cells = append(cells, mark(times(ratio), f.ratio != 0 && ratio > f.ratio), most(f.ratio))
-	var more []string
-	for _, unit := range r.units {
-		if unit != f.unit && !slices.Contains(unshown, unit) && r.metrics[unit] != 0 {
-			more = append(more, quantity(r.metrics[unit], unit))
-		}
-	}
 	return strings.Join(append(cells, strings.Join(more, ", ")), "\t")
 }
 

@@ -184,11 +184,7 @@ func (b *Bus) SetUsers(u bus.Users) {
 	b.mu.Lock()
 	b.users = u
 	b.mu.Unlock()
-	admin := bus.NewAdmin(b.System())
-	if err := admin.Reload(ctx); err != nil {
-		b.t.Fatal(err)
-	}
-	if _, err := admin.KeepOnly(ctx, u); err != nil {
+	if _, err := bus.NewAdmin(b.System()).Apply(ctx, u); err != nil {
 		b.t.Fatal(err)
 	}
 }

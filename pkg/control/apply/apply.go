@@ -32,8 +32,8 @@ import (
 // Views take the events that were applied. One goroutine calls them.
 type Views interface {
 	Take(m views.Message)
-	// Opened says that the rig's current ledger is this one, before its
-	// events come.
+	// Opened says that the rig's current ledger is this one, whether or not
+	// the stream holds events of it.
 	Opened(rig, ledger string)
 }
 

@@ -148,13 +148,18 @@ func last(t *testing.T, js jetstream.JetStream) uint64 {
 // Promise: a stream that loses its end while control runs stops the apply,
 // with what to do; it does not go on with another stream's events.
 func TestAStreamThatLosesItsEndStopsTheApply(t *testing.T) {
-	r, g := taken(t, 20)
+	r := recordtest.Start(t, recordtest.Options{Rigs: []string{"alpha"}, Proxied: true})
+	g := recordtest.NewRig(t, "alpha").Append(20, nil)
+	r.Send("alpha", g.All())
+	r.Idle()
+	r.Proxy.Down()
 	r.Bus.Stop()
 	r.Bus.LoseStore()
 	r.Bus.Again()
 	if err := bus.EnsureStreams(t.Context(), r.Bus.JS()); err != nil {
 		t.Fatal(err)
 	}
+	r.Proxy.Resume()
 	g.Append(5, nil)
 	r.Until("the page is sent", func() bool { return r.TrySend("alpha", g.Page(20, 25)) == nil })
 	r.Until("the apply stops", func() bool { return r.Apply.State().Stopped })
@@ -285,6 +290,33 @@ func TestPurgedEvents(t *testing.T) {
 	}
 	if len(ids) != 5 || ids[0] != 61 {
 		t.Errorf("the stream holds events %v, want 61 to 65", ids)
+	}
+}
+
+// Promise: a start shows a rig's current ledger, not the one before it, also
+// when a policy removed every event of it.
+func TestACurrentLedgerWithoutEventsIsShown(t *testing.T) {
+	r, g := taken(t, 20)
+	first := g.Ledger
+	g.Reset()
+	g.Append(5, nil)
+	r.Send("alpha", g.All())
+	r.Idle()
+	s, err := r.Bus.JS().Stream(t.Context(), wire.StreamEvents)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The first ledger's run goes on another subject and stays.
+	if err := s.Purge(t.Context(), jetstream.WithPurgeSubject(wire.RigEventSubject("alpha", ">"))); err != nil {
+		t.Fatal(err)
+	}
+	r.Again()
+	marks := r.Views.Ledgers("alpha")
+	if len(marks) != 2 || marks[0].Ledger != first || marks[0].Events == 0 {
+		t.Fatalf("the stream has %+v", marks)
+	}
+	if v, err := r.Views.Rig(t.Context(), "alpha"); err != nil || v.Ledger != g.Ledger || !v.Current || v.Events != 0 {
+		t.Errorf("the view is of ledger %s with %d events, %v, want %s with none", v.Ledger, v.Events, err, g.Ledger)
 	}
 }
 

@@ -1,6 +1,9 @@
 package apply
 
 import (
+	"maps"
+	"slices"
+
 	"thermite/pkg/control/events"
 	"thermite/pkg/control/store"
 	"thermite/pkg/wire"
@@ -118,13 +121,5 @@ func (l *ledgers) open(k key, fresh map[key]store.Held) store.Held {
 	return store.Held{Rig: k.rig, Ledger: k.ledger, Chain: wire.ChainStart(k.ledger), HasChain: true, Number: number + 1}
 }
 
-// empty gives the rigs' current ledgers that hold nothing.
-func (l *ledgers) empty() []store.Held {
-	var list []store.Held
-	for _, k := range l.current {
-		if h := l.all[k]; h.Cursor == 0 {
-			list = append(list, h)
-		}
-	}
-	return list
-}
+// currents gives the rigs' current ledgers.
+func (l *ledgers) currents() []key { return slices.Collect(maps.Values(l.current)) }

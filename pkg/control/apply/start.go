@@ -46,8 +46,10 @@ func (a *Apply) Start(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	for _, h := range a.held.empty() {
-		a.Views.Opened(h.Rig, h.Ledger)
+	// The stream may hold none of a current ledger's events: it has none yet,
+	// or a policy removed them.
+	for _, k := range a.held.currents() {
+		a.Views.Opened(k.rig, k.ledger)
 	}
 	a.Log.Info("control's views built from the events stream", "place", a.State().Place, "took", a.Clock().Sub(began))
 	return nil

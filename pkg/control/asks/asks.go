@@ -49,15 +49,19 @@ type Asks struct {
 	seldom rate.Sometimes
 }
 
-// warnEvery is how often at most asks that can't be answered are logged.
-const warnEvery = time.Minute
+// warnEvery is how often asks that can't be answered are logged, after the
+// first ones.
+const (
+	warnFirst = 10
+	warnEvery = time.Minute
+)
 
 // New makes Asks. They answer nothing before Run.
 func New(c Config) *Asks {
 	if c.Build == nil {
 		c.Build = func(string) error { return nil }
 	}
-	return &Asks{Config: c, seldom: rate.Sometimes{Interval: warnEvery}}
+	return &Asks{Config: c, seldom: rate.Sometimes{First: warnFirst, Interval: warnEvery}}
 }
 
 const (
@@ -66,7 +70,7 @@ const (
 	// most so many of them: one that asks without end takes no other's turn.
 	workers = 8
 	waiting = 1000
-	most    = 4
+	most    = 8
 )
 
 // turns count each rig's asks that wait or are answered.

@@ -1,8 +1,10 @@
 package dash
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"thermite/pkg/control/service"
@@ -17,11 +19,13 @@ type auditPage struct {
 	Problem         *problem
 }
 
-// auditLine is an entry with its detail as text.
+// auditLine is an entry with its detail as text, by name.
 type auditLine struct {
 	service.AuditEntry
-	More string
+	More []fact
 }
+
+type fact struct{ Name, Text string }
 
 // audit shows a page of the audit log.
 func (d *Dash) audit(v *visit) error {
@@ -52,14 +56,15 @@ func (d *Dash) audit(v *visit) error {
 	return v.render("audit", status, page)
 }
 
-// detail writes an entry's detail on one line.
-func detail(m map[string]any) string {
-	if len(m) == 0 {
-		return ""
+// detail gives an entry's detail in its names' order.
+func detail(m map[string]any) []fact {
+	var list []fact
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		text, plain := m[name].(string)
+		if b, err := wire.Canonical(m[name]); err == nil && !plain {
+			text = string(b)
+		}
+		list = append(list, fact{name, text})
 	}
-	b, err := wire.Canonical(m)
-	if err != nil {
-		return ""
-	}
-	return string(b)
+	return list
 }

@@ -79,6 +79,7 @@ func (d *Dash) routes() *http.ServeMux {
 	read("/rigs/{rig}/hours.csv", d.hoursCSV)
 	read("/rigs/{rig}/events", d.events)
 	read("/rigs/{rig}/events/{seq}", d.event)
+	read("/rigs/{rig}/runs", d.runs)
 	read("/rigs/{rig}/runs/{run}", d.run)
 	read("/rigs/{rig}/runs/{run}/scores.csv", d.scoresCSV)
 	read("/audit", d.audit)

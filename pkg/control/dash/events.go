@@ -17,6 +17,13 @@ import (
 // eventsShown is how many events a page has.
 const eventsShown = 100
 
+// line is an event in one line.
+type line struct {
+	service.Line
+	// Earlier is its ledger, if it is not the rig's current one.
+	Earlier string
+}
+
 type eventsPage struct {
 	frame
 	Rig     string
@@ -25,7 +32,7 @@ type eventsPage struct {
 	After   string
 	Kinds   []service.Count
 	Runs    []service.Run
-	Lines   []service.Line
+	Lines   []line
 	More    bool
 	Next    string
 	Newest  string
@@ -48,7 +55,7 @@ func (d *Dash) events(v *visit) error {
 	status := http.StatusOK
 	got, err := v.readEvents(rig, page)
 	if err == nil {
-		page.Lines, err = lines(got.Events)
+		page.Lines, err = lines(got.Events, full.Ledger)
 		page.More, page.Next = got.More, v.eventsAddress(rig, page, got.Next)
 	}
 	if err != nil {
@@ -93,15 +100,18 @@ func (v *visit) eventsAddress(rig string, page eventsPage, after string) string 
 	return "/rigs/" + url.PathEscape(rig) + "/events?" + q.Encode()
 }
 
-// lines gives the events in a line each.
-func lines(events []service.Event) ([]service.Line, error) {
-	list := make([]service.Line, len(events))
+// lines gives the events in a line each, of a rig whose current ledger is that.
+func lines(events []service.Event, current string) ([]line, error) {
+	list := make([]line, len(events))
 	for i, e := range events {
 		d, err := e.Decode()
 		if err != nil {
 			return nil, err
 		}
-		list[i] = lineOf(e, d)
+		list[i] = line{Line: lineOf(e, d)}
+		if e.Ledger != current {
+			list[i].Earlier = e.Ledger
+		}
 	}
 	return list, nil
 }

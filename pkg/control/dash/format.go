@@ -24,7 +24,6 @@ func (d *Dash) funcs() template.FuncMap {
 		"score":  score,
 		"ms":     millis,
 		"spaced": func(s string) string { return strings.ReplaceAll(s, "_", " ") },
-		"few":    few,
 		"pretty": pretty,
 		"plural": plural,
 		"dict":   dict,
@@ -145,14 +144,6 @@ func plural(n any, one, many string) string {
 	return many
 }
 
-// few shortens a long id to what tells it apart; its whole is in a title.
-func few(s string) string {
-	if len(s) <= 12 {
-		return s
-	}
-	return s[:10] + "…"
-}
-
 // dict gives a part of a page more than one thing.
 func dict(pairs ...any) (map[string]any, error) {
 	if len(pairs)%2 != 0 {
@@ -185,11 +176,18 @@ var looks = map[string]look{
 	"finished": {"square", "calm", "finished"},
 }
 
+// mostState is how long a state's word may be.
+const mostState = 24
+
 // stateOf gives a state's look; one that this control does not know is shown
 // by its word.
 func stateOf(name string) look {
 	if l, ok := looks[name]; ok {
 		return l
 	}
-	return look{"ring", "calm", strings.ReplaceAll(name, "_", " ")}
+	words := []rune(strings.ReplaceAll(name, "_", " "))
+	if len(words) > mostState {
+		words = append(words[:mostState], '…')
+	}
+	return look{"ring", "calm", string(words)}
 }

@@ -16,7 +16,7 @@ const (
 // eventsPlot draws how many events fell in each of the last n intervals. It
 // ends now, or where the last event is if that is longer ago.
 func eventsPlot(id, what string, buckets []service.Bucket, width time.Duration, n int, now time.Time) plot {
-	p := plot{ID: id, Title: "Events a " + what, YUnit: "events a " + what}
+	p := plot{ID: id, Title: "Events per " + what, YUnit: "events per " + what}
 	if len(buckets) == 0 {
 		p.Empty = "No event yet."
 		return p

@@ -26,8 +26,6 @@ type frame struct {
 	Now    time.Time
 	// Live has the script ask for the page again and again.
 	Live bool
-	// Said is what a change did, on the page that comes after it.
-	Said string
 }
 
 // bareFrame is the frame for nobody.

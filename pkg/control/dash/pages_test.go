@@ -50,6 +50,9 @@ func (w *world) busy() {
 	}
 	w.reregister("beta")
 	w.publish("alpha", evilEvents()...)
+	w.ledger = earlier
+	w.publish("beta", aRun("old-1", 5)...)
+	w.ledger = ledger
 	w.publish("beta", aRun("fast-1", 40)...)
 	w.publish("beta", draft{"controller", "fast-1", "", wire.RunEnded{Outcome: "finished", Why: "its budget is used"}})
 	w.publish("beta", aRun("fast-2", 7)...)
@@ -107,7 +110,7 @@ func aRun(run string, n uint64) []draft {
 
 // pages are where a crawl starts: each page that no link need lead to.
 var pages = []string{"/", "/needs", "/rigs", "/rigs/alpha", "/rigs/beta", "/rigs/gone", "/rigs/silent", "/rigs/alpha/runs/evil-1",
-	"/rigs/beta/runs/fast-1", "/rigs/alpha/events", "/rigs/beta/events?kind=verdict&run=fast-1&after=0", "/rigs/alpha/events/5", "/rigs/alpha/history",
+	"/rigs/beta/runs/fast-1", "/rigs/alpha/events", "/rigs/beta/events?kind=verdict&run=fast-1&after=0", "/rigs/alpha/events/5", "/rigs/alpha/history", "/rigs/beta/runs", "/rigs/silent/runs",
 	"/audit", "/metrics/bus", "/settings/bus", "/settings/tokens", "/settings/about", "/no/such/page", "/rigs/none", "/rigs/alpha/events/77777",
 	"/rigs/alpha/runs/none", "/rigs/alpha?ledger=none", "/rigs/alpha?ledger=aaaaaaaaaaaaaaaaaaaaaaaaab"}
 
@@ -122,7 +125,7 @@ func TestEveryPage(t *testing.T) {
 	v := w.signedIn(w.owner)
 	elsewhere := []string{"/v1/docs"} // what REST answers
 	seen, queue, checked := map[string]bool{}, slices.Clone(pages), 0
-	for len(queue) > 0 && checked < 250 {
+	for len(queue) > 0 && checked < 2000 {
 		path := queue[0]
 		queue = queue[1:]
 		if seen[path] || slices.Contains(elsewhere, path) {
@@ -159,6 +162,11 @@ func TestEveryPage(t *testing.T) {
 			}
 			to, _, _ = strings.Cut(to, "#")
 			queue = append(queue, to)
+		}
+	}
+	for _, path := range []string{"/rigs/beta?ledger=" + earlier, "/rigs/beta/runs/old-1?ledger=" + earlier, "/rigs/beta/minutes.csv?ledger=" + earlier} {
+		if !seen[path] {
+			t.Errorf("no link leads to %s", path)
 		}
 	}
 	if checked < 60 {

@@ -52,6 +52,9 @@ type scale struct {
 	low, high, step float64
 }
 
+// mostTicks is far more than a scale has.
+const mostTicks = 100
+
 // newScale gives a scale of about n steps that holds low to high.
 func newScale(low, high float64, n int) scale {
 	if !(high > low) {
@@ -80,7 +83,11 @@ func (s scale) y(v float64) float64 {
 
 // ticks gives the labels from the top down and the heights of their lines.
 func (s scale) ticks() (labels, grid []string) {
-	for i := int(math.Round((s.high - s.low) / s.step)); i >= 0; i-- {
+	n := math.Round((s.high - s.low) / s.step)
+	if !(n >= 0 && n <= mostTicks) {
+		return nil, nil // the values are past what a float64 tells apart
+	}
+	for i := int(n); i >= 0; i-- {
 		v := s.low + float64(i)*s.step
 		labels, grid = append(labels, s.label(v)), append(grid, coord(s.y(v)))
 	}
@@ -112,8 +119,8 @@ func coord(v float64) string { return strconv.FormatFloat(math.Round(v*10)/10, '
 // dot is the path of a dot.
 func dot(x, y float64) string { return "M" + coord(x) + " " + coord(y) + "h0" }
 
-// line is the path through the points.
-func line(points [][2]float64) string {
+// lineThrough is the path through the points.
+func lineThrough(points [][2]float64) string {
 	var b strings.Builder
 	for i, p := range points {
 		if i == 0 {

@@ -53,7 +53,7 @@ func TestBestScores(t *testing.T) {
 	if diff := cmp.Diff([]best{{0, 20}, {1, 10}, {3, 8}}, bests(r), cmp.AllowUnexported(best{})); diff != "" {
 		t.Errorf("the steps (-want +got):\n%s", diff)
 	}
-	p := scorePlot("rig", r)
+	p := scorePlot("rig", "", r)
 	if diff := cmp.Diff([]string{"0", "1", "2", "3", "4"}, p.XTicks); diff != "" {
 		t.Errorf("the attempts' axis (-want +got):\n%s", diff)
 	}
@@ -65,10 +65,10 @@ func TestBestScores(t *testing.T) {
 	for i := range 5000 {
 		many.Scores = append(many.Scores, service.Score{Mark: at(uint64(i)), Attempt: uint64(i), Outcome: "not_better", Score: float64(i)})
 	}
-	if p := scorePlot("rig", many); len(p.Paths) != 2 || len(p.Paths[0].D) > 100_000 {
+	if p := scorePlot("rig", "", many); len(p.Paths) != 2 || len(p.Paths[0].D) > 100_000 {
 		t.Errorf("5,000 attempts are %d shapes", len(p.Paths))
 	}
-	if p := scorePlot("rig", service.Run{}); p.Empty == "" {
+	if p := scorePlot("rig", "", service.Run{}); p.Empty == "" {
 		t.Errorf("a run with no score has a chart: %+v", p)
 	}
 }
@@ -133,5 +133,16 @@ func TestWords(t *testing.T) {
 	}
 	if got := []string{millis(7), millis(1500), millis(62_000), millis(3_700_000)}; !cmp.Equal(got, []string{"7 ms", "1.5 s", "1 min 2 s", "1 h 1 min"}) {
 		t.Errorf("durations are %q", got)
+	}
+}
+
+// Promise: a spreadsheet that opens the CSV runs no rig's formula, and numbers
+// stay numbers.
+func TestCellsAreNoFormulas(t *testing.T) {
+	for s, want := range map[string]string{"": "", "better": "better", "-1.5e-07": "-1.5e-07", "+3": "+3", "=1+1": "'=1+1", "@SUM(A1)": "'@SUM(A1)",
+		"-cmd": "'-cmd", "\t=1": "'\t=1"} {
+		if got := cell(s); got != want {
+			t.Errorf("%q is %q, want %q", s, got, want)
+		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strconv"
 	"time"
 
 	"thermite/pkg/control/service"
@@ -23,8 +22,8 @@ const (
 type rigPage struct {
 	frame
 	service.RigView
-	// Earlier says that the view is of an earlier ledger.
-	Earlier bool
+	// Earlier is the view's ledger, if it is an earlier one.
+	Earlier string
 	// Main is the run under way, or the newest, drawn large.
 	Main       *service.Run
 	MainScores plot
@@ -32,7 +31,7 @@ type rigPage struct {
 	// MoreRuns counts the runs that are not shown.
 	MoreRuns       int
 	Minutes, Hours plot
-	Lines          []service.Line
+	Lines          []line
 	Loops          []loop
 	Steps          []service.HistoryStep
 	MoreSteps      bool
@@ -66,7 +65,7 @@ func (v *visit) showRig(name string, p *problem, status int) error {
 		return err
 	}
 	f.Live = p == nil
-	page := rigPage{frame: f, RigView: full, Earlier: q.Ledger != "" && !full.View.Current, Steps: history.Steps, MoreSteps: history.Next != "",
+	page := rigPage{frame: f, RigView: full, Earlier: earlierLedger(full), Steps: history.Steps, MoreSteps: history.Next != "",
 		Key: rand.Text(), Problem: p}
 	page.fill()
 	return v.render("rig", status, page)
@@ -77,12 +76,11 @@ func (p *rigPage) fill() {
 	v := p.View
 	p.Minutes = eventsPlot("minutes", "minute", v.Minutes, time.Minute, minutesShown, p.Now)
 	p.Hours = eventsPlot("hours", "hour", v.Hours, time.Hour, hoursShown, p.Now)
-	p.Minutes.Data, p.Hours.Data = p.address("minutes.csv"), p.address("hours.csv")
-	p.Lines = v.Recent[:min(len(v.Recent), linesShown)]
-	p.NewestFrom = "0"
-	if n := len(v.Recent); n > 0 {
-		p.NewestFrom = strconv.FormatUint(v.Recent[min(n, eventsShown)-1].Seq-1, 10)
+	p.Minutes.Data, p.Hours.Data = of("/rigs/"+p.Name+"/minutes.csv", p.Earlier), of("/rigs/"+p.Name+"/hours.csv", p.Earlier)
+	for _, l := range v.Recent[:min(len(v.Recent), linesShown)] {
+		p.Lines = append(p.Lines, line{l, p.Earlier})
 	}
+	p.NewestFrom = newestFrom(v.Recent)
 	if p.Figures != nil {
 		for _, name := range slices.Sorted(maps.Keys(p.Figures.Loops)) {
 			l := loop{name, p.Figures.Loops[name]}
@@ -102,7 +100,7 @@ func (p *rigPage) fillRuns(runs []service.Run) {
 	}
 	main := max(0, slices.IndexFunc(runs, func(r service.Run) bool { return r.State == service.RunRunning }))
 	p.Main = &runs[main]
-	p.MainScores = scorePlot(p.Name, runs[main])
+	p.MainScores = scorePlot(p.Name, p.Earlier, runs[main])
 	for i, r := range runs {
 		switch {
 		case i == main:
@@ -112,25 +110,6 @@ func (p *rigPage) fillRuns(runs []service.Run) {
 			p.Others = append(p.Others, underWay{Rig: p.Name, Run: r, Spark: spark(p.Name, r)})
 		}
 	}
-}
-
-// address gives the address of a page below the rig's, of the same ledger.
-func (p *rigPage) address(rest string) string {
-	a := "/rigs/" + p.Name + "/" + rest
-	if p.Earlier {
-		a += "?ledger=" + p.View.Ledger
-	}
-	return a
-}
-
-// Held is how much of the rig's ledger control holds, in percent; known is
-// false without figures of this ledger.
-func (p rigPage) Held() (percent int, known bool) {
-	f := p.Figures
-	if f == nil || f.Relay.Ledger != p.Ledger || f.Relay.LedgerLast == 0 {
-		return 0, false
-	}
-	return int(min(100, p.LastCursor*100/f.Relay.LedgerLast)), true
 }
 
 // view gives the view of a rig's ledger.

@@ -2,6 +2,7 @@ package dash
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"thermite/pkg/control/service"
@@ -14,6 +15,14 @@ type runPage struct {
 	Scores plot
 	// Ledger is the run's ledger, if it is an earlier one.
 	Ledger string
+}
+
+// earlierLedger is the view's ledger, if it is not the rig's current one.
+func earlierLedger(r service.RigView) string {
+	if r.View.Current || r.View.Ledger == r.Ledger {
+		return ""
+	}
+	return r.View.Ledger
 }
 
 // findRun gives the run that the address names, and its rig.
@@ -43,11 +52,8 @@ func (d *Dash) run(v *visit) error {
 		return err
 	}
 	f.Live = true
-	page := runPage{frame: f, Rig: r.Name, Run: run, Scores: scorePlot(r.Name, run)}
-	if !r.View.Current {
-		page.Ledger = r.View.Ledger
-		page.Scores.Data += "?ledger=" + r.View.Ledger
-	}
+	page := runPage{frame: f, Rig: r.Name, Run: run, Ledger: earlierLedger(r)}
+	page.Scores = scorePlot(r.Name, page.Ledger, run)
 	return v.ok("run", page)
 }
 
@@ -71,4 +77,43 @@ func (d *Dash) scoresCSV(v *visit) error {
 			strconv.FormatFloat(s.Score, 'g', -1, 64), strconv.FormatBool(s.Disqualified), best})
 	}
 	return v.csvOf(run.Run+"-scores", rows)
+}
+
+// runsListed is how many runs a page of the list has.
+const runsListed = 50
+
+type runsPage struct {
+	frame
+	Rig  string
+	Runs []underWay
+	// All is how many there are; Ledger is theirs, if it is an earlier one.
+	All    int
+	Ledger string
+	Next   string
+}
+
+// runs shows a page of a rig's runs, the newest first.
+func (d *Dash) runs(v *visit) error {
+	r, err := v.view()
+	if err != nil {
+		return err
+	}
+	f, err := v.frame("Runs of rig "+r.Name, "rigs")
+	if err != nil {
+		return err
+	}
+	page := runsPage{frame: f, Rig: r.Name, All: len(r.View.Runs), Ledger: earlierLedger(r)}
+	rest := r.View.Runs
+	if after := v.r.URL.Query().Get("after"); after != "" {
+		i := slices.IndexFunc(rest, func(run service.Run) bool { return run.Run == after })
+		rest = rest[i+1:]
+	}
+	if len(rest) > runsListed {
+		rest = rest[:runsListed]
+		page.Next = rest[runsListed-1].Run
+	}
+	for _, run := range rest {
+		page.Runs = append(page.Runs, underWay{Rig: r.Name, Run: run, Spark: spark(r.Name, run)})
+	}
+	return v.ok("runs", page)
 }

@@ -1,10 +1,10 @@
 package dash
 
 import (
-	"encoding/csv"
 	"fmt"
 	"math"
 	"net/url"
+	"slices"
 	"sort"
 
 	"thermite/pkg/control/service"
@@ -70,10 +70,11 @@ var marks = []struct{ outcome, class, text string }{
 	{"suspect", "dot-warn", "suspect"}, {"better", "dot-up", "better, not enough"}, {"promoted", "dot-good", "promoted"},
 }
 
-// scorePlot draws the best score over the run's attempts.
-func scorePlot(rig string, r service.Run) plot {
+// scorePlot draws the best score over the run's attempts. The ledger is the
+// run's, if it is an earlier one.
+func scorePlot(rig, ledger string, r service.Run) plot {
 	p := plot{ID: "scores-" + r.Run, Title: "Best score of " + r.Run + " over its attempts", YUnit: unit(r), XUnit: "attempts judged with a score",
-		Data: runAddress(rig, r.Run) + "/scores.csv"}
+		Data: of(runAddress(rig, r.Run)+"/scores.csv", ledger)}
 	if len(r.Scores) == 0 {
 		p.Empty = "No attempt of this run has a score yet."
 		return p
@@ -95,11 +96,12 @@ func scorePlot(rig string, r service.Run) plot {
 	x := func(i int) float64 { return plotWidth * float64(i) / float64(end) }
 	p.Paths = append(dots(r, s, x), stroke{Class: "best", D: stepLine(steps, n, s, x)})
 	for _, m := range marks {
-		for _, v := range r.Verdicts {
-			if v.Name == m.outcome && hasScore(r, m.outcome) {
-				p.Legend = append(p.Legend, legend{m.class, m.text})
-			}
+		if hasScore(r, m.outcome) {
+			p.Legend = append(p.Legend, legend{m.class, m.text})
 		}
+	}
+	if slices.ContainsFunc(r.Scores, func(s service.Score) bool { return s.Disqualified }) && len(r.Scores) <= mostDots {
+		p.Legend = append(p.Legend, legend{"dot-gone", "disqualified"})
 	}
 	p.Legend = append(p.Legend, legend{"best", "best so far"})
 	p.Desc = fmt.Sprintf("%d attempts with a score", n)
@@ -110,12 +112,7 @@ func scorePlot(rig string, r service.Run) plot {
 }
 
 func hasScore(r service.Run, outcome string) bool {
-	for _, s := range r.Scores {
-		if s.Outcome == outcome {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Scores, func(s service.Score) bool { return s.Outcome == outcome })
 }
 
 // dots draws each attempt. Of a run with many, those alike are one shape.
@@ -158,7 +155,7 @@ func stepLine(steps []best, n int, s scale, x func(int) float64) string {
 	if len(steps) > 0 {
 		points = append(points, [2]float64{x(n), s.y(steps[len(steps)-1].score)})
 	}
-	return line(points)
+	return lineThrough(points)
 }
 
 // xCounts labels an axis that counts from 0 to n, which four divides.
@@ -199,12 +196,11 @@ func runAddress(rig, run string) string {
 	return "/rigs/" + url.PathEscape(rig) + "/runs/" + url.PathEscape(run)
 }
 
-// csvOf answers with rows as CSV.
-func (v *visit) csvOf(name string, rows [][]string) error {
-	h := v.w.Header()
-	h.Set("Content-Type", "text/csv; charset=utf-8; header=present")
-	h.Set("Content-Disposition", `inline; filename="`+name+`.csv"`)
-	w := csv.NewWriter(v.w)
-	_ = w.WriteAll(rows) // a browser that went away
-	return nil
+// of gives the address of a page of an earlier ledger; with none it is of the
+// current one.
+func of(address, ledger string) string {
+	if ledger == "" {
+		return address
+	}
+	return address + "?ledger=" + url.QueryEscape(ledger)
 }

@@ -111,7 +111,6 @@ func (d *Dash) signOut(v *visit) error {
 		return err
 	}
 	v.setCookie("", 0)
-	v.w.Header().Set("Clear-Site-Data", `"cache"`)
 	return v.goTo("/signin")
 }
 

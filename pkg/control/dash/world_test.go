@@ -39,7 +39,10 @@ import (
 // limit is how long anything in a test may take.
 const limit = 30 * time.Second
 
-const ledger = "aaaaaaaaaaaaaaaaaaaaaaaaaa"
+const (
+	ledger  = "aaaaaaaaaaaaaaaaaaaaaaaaaa"
+	earlier = "bbbbbbbbbbbbbbbbbbbbbbbbbb"
+)
 
 // pem stands for a certificate.
 const pem = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
@@ -99,6 +102,8 @@ type world struct {
 	at   time.Time
 	last uint64
 	ids  map[string]uint64
+	// ledger is the one that rigs report from now on.
+	ledger string
 }
 
 func (w *world) now() time.Time { w.mu.Lock(); defer w.mu.Unlock(); return w.at }
@@ -113,7 +118,7 @@ func newWorld(t testing.TB, o dash.Options) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	w := &world{t: t, store: s, at: time.Now().UTC().Truncate(time.Second), ids: map[string]uint64{}, log: &bytes.Buffer{}}
+	w := &world{t: t, store: s, at: time.Now().UTC().Truncate(time.Second), ids: map[string]uint64{}, ledger: ledger, log: &bytes.Buffer{}}
 	log := slog.New(slog.NewTextHandler(&locked{w: w.log}, nil))
 	w.bus = &busState{link: service.Link{State: service.LinkConnected, Since: wire.At(w.at)}, server: &service.Server{Name: "thermite",
 		Version: "2.15.2", StoreBytes: 3 << 30, StoreMaxBytes: 64 << 30, Streams: []service.Stream{
@@ -221,8 +226,8 @@ func (w *world) publish(rig string, drafts ...draft) {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		w.ids[rig]++
-		e := wire.Event{ID: w.ids[rig], Time: wire.At(w.now()), Kind: d.body.Kind(), Actor: d.actor, Run: d.run, Subject: d.subject, Body: body}
+		w.ids[rig+w.ledger]++
+		e := wire.Event{ID: w.ids[rig+w.ledger], Time: wire.At(w.now()), Kind: d.body.Kind(), Actor: d.actor, Run: d.run, Subject: d.subject, Body: body}
 		raw, err := wire.EncodeEvent(e)
 		if err != nil {
 			w.t.Fatal(err)
@@ -234,10 +239,10 @@ func (w *world) publish(rig string, drafts ...draft) {
 		m := nats.NewMsg(subject)
 		m.Data = raw
 		m.Header.Set(wire.HeaderRig, rig)
-		m.Header.Set(wire.HeaderLedger, ledger)
+		m.Header.Set(wire.HeaderLedger, w.ledger)
 		m.Header.Set(wire.HeaderReport, "report")
 		w.last++
-		msgs, got = append(msgs, m), append(got, views.Message{Seq: w.last, Rig: rig, Ledger: ledger, Report: "report", Event: e, Raw: raw})
+		msgs, got = append(msgs, m), append(got, views.Message{Seq: w.last, Rig: rig, Ledger: w.ledger, Report: "report", Event: e, Raw: raw})
 	}
 	if _, err := bus.PublishBatch(w.t.Context(), w.js, msgs, w.last-uint64(len(msgs))); err != nil {
 		w.t.Fatal(err)

@@ -14,23 +14,13 @@ import (
 // do wants no more. It asks for at most about want messages at once. What the
 // views did not take, for it reads as no event, is passed over.
 //
-// It reads with a consumer of its own, which lives in the server's memory and
-// goes when the read ends, or by itself if control does.
+// It reads with a consumer of its own, which goes when the read ends, or by
+// itself if control does.
 func (r *Reader) scan(ctx context.Context, rig string, s scan, want int, do func(Stored) (more bool, err error)) error {
 	if !r.js.Conn().IsConnected() {
 		return bus.ErrAway
 	}
-	create, cancel := context.WithTimeout(ctx, readTimeout)
-	defer cancel()
-	consumer, err := r.js.CreateConsumer(create, wire.StreamEvents, jetstream.ConsumerConfig{
-		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
-		OptStartSeq:       s.First,
-		FilterSubjects:    s.subjects,
-		AckPolicy:         jetstream.AckNonePolicy,
-		MemoryStorage:     true,
-		Replicas:          1,
-		InactiveThreshold: 2 * readTimeout,
-	})
+	consumer, err := openConsumer(ctx, r.js, s.First, s.subjects)
 	if err != nil {
 		return err
 	}
@@ -100,7 +90,11 @@ func (r *Reader) fetch(ctx context.Context, consumer jetstream.Consumer, atOnce 
 func (r *Reader) pending(ctx context.Context, consumer jetstream.Consumer) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	info, err := consumer.Info(ctx)
+	var info *jetstream.ConsumerInfo
+	err := bus.CallAPI(ctx, func(ctx context.Context) (err error) {
+		info, err = consumer.Info(ctx)
+		return err
+	})
 	if err != nil {
 		return 0, err
 	}

@@ -53,7 +53,7 @@ func (s *Stream) End(ctx context.Context) (uint64, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, endTimeout)
 	defer cancel()
-	str, err := s.js.Stream(ctx, wire.StreamEvents)
+	str, err := s.stream(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = fmt.Errorf("%w: %w", bus.ErrNoAnswer, err)
 	}
@@ -67,7 +67,7 @@ func (s *Stream) End(ctx context.Context) (uint64, error) {
 func (s *Stream) At(ctx context.Context, place uint64) (id string, has bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	str, err := s.js.Stream(ctx, wire.StreamEvents)
+	str, err := s.stream(ctx)
 	if err != nil {
 		return "", false, fmt.Errorf("reading place %d of the events stream: %w", place, err)
 	}
@@ -79,6 +79,14 @@ func (s *Stream) At(ctx context.Context, place uint64) (id string, has bool, err
 		return "", false, fmt.Errorf("reading place %d of the events stream: %w", place, err)
 	}
 	return msg.Header.Get(jetstream.MsgIDHeader), true, nil
+}
+
+func (s *Stream) stream(ctx context.Context) (str jetstream.Stream, err error) {
+	err = bus.CallAPI(ctx, func(ctx context.Context) error {
+		str, err = s.js.Stream(ctx, wire.StreamEvents)
+		return err
+	})
+	return str, err
 }
 
 // Read gives do the messages after the place after, up to the place through
@@ -134,16 +142,7 @@ func (s *Stream) Read(ctx context.Context, after, through uint64, do func([]Reco
 
 // take puts the stream's messages into out, in chunks.
 func (s *Stream) take(ctx context.Context, after, through uint64, out chan<- []jetstream.Msg) error {
-	create, cancel := context.WithTimeout(ctx, readTimeout)
-	defer cancel()
-	consumer, err := s.js.CreateConsumer(create, wire.StreamEvents, jetstream.ConsumerConfig{
-		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
-		OptStartSeq:       after + 1,
-		AckPolicy:         jetstream.AckNonePolicy,
-		MemoryStorage:     true,
-		Replicas:          1,
-		InactiveThreshold: 2 * readTimeout,
-	})
+	consumer, err := openConsumer(ctx, s.js, after+1, nil)
 	if err != nil {
 		return err
 	}
@@ -185,6 +184,26 @@ func (s *Stream) take(ctx context.Context, after, through uint64, out chan<- []j
 		}
 	}
 	return nil
+}
+
+// openConsumer makes a reading's consumer, of what is on the subjects (none:
+// on any) from a place on. It lives in the server's memory.
+func openConsumer(ctx context.Context, js jetstream.JetStream, from uint64, subjects []string) (consumer jetstream.Consumer, err error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	err = bus.CallAPI(ctx, func(ctx context.Context) error {
+		consumer, err = js.CreateConsumer(ctx, wire.StreamEvents, jetstream.ConsumerConfig{
+			DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
+			OptStartSeq:       from,
+			FilterSubjects:    subjects,
+			AckPolicy:         jetstream.AckNonePolicy,
+			MemoryStorage:     true,
+			Replicas:          1,
+			InactiveThreshold: 2 * readTimeout,
+		})
+		return err
+	})
+	return consumer, err
 }
 
 // dropConsumer removes a reading's consumer. One that is not removed goes by

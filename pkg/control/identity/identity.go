@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 
 	"thermite/pkg/bus"
+	"thermite/pkg/files"
 	"thermite/pkg/wire"
 )
 
@@ -75,14 +76,14 @@ func keepFolder(dir string) error {
 }
 
 func openSigner(path string, random io.Reader) (*wire.Signer, error) {
-	seed, err := readSecret(path)
+	seed, err := files.ReadSecret(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		seed = make([]byte, ed25519.SeedSize)
 		if _, err := io.ReadFull(random, seed); err != nil {
 			return nil, fmt.Errorf("making %s: %w", path, err)
 		}
 		text := base64.RawURLEncoding.AppendEncode(nil, seed)
-		if err := writeSecret(path, append(text, '\n')); err != nil {
+		if err := files.Write(path, append(text, '\n'), 0o600); err != nil {
 			return nil, err
 		}
 		return wire.NewSigner(seed)

@@ -14,6 +14,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"thermite/pkg/control/store"
+	"thermite/pkg/files"
 )
 
 // FirstToken is the name of the token that control makes at its first start.
@@ -40,7 +41,7 @@ func KeepOwnerToken(ctx context.Context, dir string, s *store.Store, random io.R
 			if token, err = MakeToken(random); err != nil {
 				return err
 			}
-			if err := writeSecret(path, []byte(token+"\n")); err != nil {
+			if err := files.Write(path, []byte(token+"\n"), 0o600); err != nil {
 				return err
 			}
 			made = true
@@ -56,7 +57,7 @@ func KeepOwnerToken(ctx context.Context, dir string, s *store.Store, random io.R
 
 // readOwnerToken reads the file.
 func readOwnerToken(path string) (string, error) {
-	b, err := readSecret(path)
+	b, err := files.ReadSecret(path)
 	if err != nil {
 		return "", err
 	}

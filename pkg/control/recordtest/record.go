@@ -193,7 +193,7 @@ func (r *Record) wire() {
 	if r.o.Writer != nil {
 		writer = r.o.Writer(p.Writer)
 	}
-	p.Reports = reports.New(reports.Config{JS: p.JS, Store: p.Store, Rigs: p.Rigs, Writer: writer, Ledgers: p.Apply,
+	p.Reports = reports.New(reports.Config{JS: p.JS, Store: p.Store, Rigs: p.Rigs, Writer: writer, Ledgers: p.Apply, Names: p.Views,
 		Build: r.o.Build, Retry: r.o.Retry, Clock: r.Now, Log: log})
 }
 

@@ -71,8 +71,13 @@ func rigOf(subject string) string {
 // page takes the page or refuses it for good. An error refuses it for now.
 func (c *Consumer) page(ctx context.Context, msg jetstream.Msg) error {
 	rig := rigOf(msg.Subject())
+	if size := len(msg.Data()); !c.patience.reads(rig, size, c.Clock()) {
+		return c.refuse(ctx, rig, nil, refuse(CodeBadPage,
+			"a page of %d bytes not read: rig %s sent too many lately that were no good", size, rig))
+	}
 	p, err := wire.DecodePage(msg.Data())
 	if err != nil {
+		c.patience.bad(rig, len(msg.Data()), c.Clock())
 		return c.refuse(ctx, rig, nil, undecodable(err))
 	}
 	facts, err := c.facts(ctx, rig, p)
@@ -86,6 +91,7 @@ func (c *Consumer) page(ctx context.Context, msg jetstream.Msg) error {
 	if err := c.take(ctx, p, d); err != nil {
 		return err
 	}
+	c.names.of(rig, c.Clock()).spend(p, facts.Fresh)
 	return c.taken(ctx, rig, d)
 }
 
@@ -99,6 +105,9 @@ func (c *Consumer) facts(ctx context.Context, rig string, p *wire.Page) (Facts, 
 	f.Held, f.Known = c.Ledgers.Ledger(rig, p.Ledger)
 	current, _ := c.Ledgers.Current(rig)
 	f.Current = current.Ledger
+	of := c.names.of(rig, f.Now)
+	f.Fresh = of.fresh(p, f.Held.At(), !f.Known, func(run string) bool { return c.Names.KnowsRun(rig, run) })
+	f.Left = int(of.left)
 	return f, nil
 }
 

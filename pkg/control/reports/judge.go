@@ -36,6 +36,7 @@ const (
 	CodeOlderLedger = "older_ledger"
 	CodeGap         = "event_gap"
 	CodeRewritten   = "ledger_rewritten"
+	CodeNames       = "too_many_names"
 )
 
 // Facts are what a page is judged by.
@@ -52,6 +53,9 @@ type Facts struct {
 	Held    store.Held
 	Known   bool
 	Current string
+	// Fresh counts the names in the page that are new to control, and Left
+	// those that the rig may still bring now.
+	Fresh, Left int
 }
 
 // Decision is what becomes of a page.
@@ -85,7 +89,7 @@ func undecodable(err error) Decision {
 
 // Judge decides on a page that DecodePage took. It is pure.
 func Judge(p *wire.Page, f Facts) Decision {
-	for _, check := range []func(*wire.Page, Facts) Decision{checkRig, checkKey, checkBuild, checkClock, checkPlace, checkChain} {
+	for _, check := range []func(*wire.Page, Facts) Decision{checkRig, checkKey, checkBuild, checkClock, checkPlace, checkChain, checkNames} {
 		if d := check(p, f); d.Verdict != 0 {
 			return d
 		}
@@ -173,6 +177,16 @@ func checkChain(p *wire.Page, f Facts) Decision {
 	if chain != f.Held.Chain {
 		return refuse(CodeRewritten, "ledger %s was rewritten: its chain at event %d is %s, where control holds %s",
 			p.Ledger, cursor, chain, f.Held.Chain)
+	}
+	return Decision{}
+}
+
+// checkNames: a rig brings no more new ledgers, runs and kinds than control
+// can keep.
+func checkNames(p *wire.Page, f Facts) Decision {
+	if f.Fresh > f.Left {
+		return refuse(CodeNames, "the page after event %d has %d ledgers, runs and kinds that are new to control, of which rig %s may bring %d more now: it may bring one every %v",
+			p.After, f.Fresh, f.Rig, f.Left, namesEvery)
 	}
 	return Decision{}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"thermite/pkg/bus/bustest"
 	"thermite/pkg/control/events"
 	"thermite/pkg/control/recordtest"
 	"thermite/pkg/control/reports"
@@ -56,7 +57,7 @@ func (f *failing) Publish(ctx context.Context, r events.Report) error {
 // later one, of its own rig or another; each reason is logged once, and so is
 // that reports go on the bus again.
 func TestAPageRefusedForNowComesBeforeAnyLaterOne(t *testing.T) {
-	const retry = 150 * time.Millisecond
+	const retry = 400 * time.Millisecond
 	f := &failing{}
 	r := recordtest.Start(t, recordtest.Options{Rigs: []string{"alpha", "beta"}, Retry: retry, Writer: func(w reports.Writer) reports.Writer {
 		f.Writer = w
@@ -226,5 +227,26 @@ func TestAFullReset(t *testing.T) {
 	}
 	if s := r.Reports.State(); s.Held != 1 || s.Taken != 1 || s.Refused != 1 {
 		t.Errorf("the figures are %+v", s)
+	}
+}
+
+// Promise: a bus that lost its store while control ran is not waited for: the
+// reading ends, which ends control, and its next start says what to do.
+func TestABusThatLostItsStreamsEndsTheReading(t *testing.T) {
+	r := recordtest.Start(t, recordtest.Options{Rigs: []string{"alpha"}, NoReports: true})
+	ended := make(chan error, 1)
+	go func() { ended <- r.Reports.Run(t.Context()) }()
+	r.Send("alpha", recordtest.NewRig(t, "alpha").Append(5, nil).All())
+	r.Idle()
+	r.Bus.Stop()
+	r.Bus.LoseStore()
+	r.Bus.Again()
+	select {
+	case err := <-ended:
+		if err == nil || !strings.Contains(err.Error(), "has lost its stream REPORTS") {
+			t.Errorf("it ended with %v", err)
+		}
+	case <-time.After(bustest.Wait):
+		t.Fatal("it goes on")
 	}
 }

@@ -20,10 +20,9 @@ const (
 type refusals struct{ rigs map[string]*refusalsOf }
 
 type refusalsOf struct {
+	allowance
 	last   string
 	said   time.Time
-	tokens float64
-	at     time.Time
 	unsaid uint64
 }
 
@@ -31,11 +30,11 @@ type refusalsOf struct {
 // and how many were not said since the last that was.
 func (r *refusals) note(rig, what string, now time.Time) (say bool, unsaid uint64) {
 	of := r.of(rig, now)
-	if again := of.last == what && now.Before(of.said.Add(sayAgain)); again || of.tokens < 1 {
+	if again := of.last == what && now.Before(of.said.Add(sayAgain)); again || of.left < 1 {
 		of.unsaid++
 		return false, 0
 	}
-	of.tokens--
+	of.left--
 	of.last, of.said = what, now
 	unsaid, of.unsaid = of.unsaid, 0
 	return true, unsaid
@@ -49,31 +48,28 @@ func (r *refusals) good(rig string, now time.Time) (unsaid uint64) {
 		return 0
 	}
 	of = r.of(rig, now)
-	if of.unsaid > 0 && of.tokens < 1 {
+	if of.unsaid > 0 && of.left < 1 {
 		return 0
 	}
 	if of.unsaid > 0 {
-		of.tokens--
+		of.left--
 	}
 	unsaid, of.unsaid = of.unsaid, 0
 	of.last = ""
 	return unsaid
 }
 
-// of gives what is noted of the rig, with the tokens it has now.
+// of gives what is noted of the rig, with its allowance as it is now.
 func (r *refusals) of(rig string, now time.Time) *refusalsOf {
 	if r.rigs == nil {
 		r.rigs = map[string]*refusalsOf{}
 	}
 	of := r.rigs[rig]
 	if of == nil {
-		of = &refusalsOf{tokens: sayBurst, at: now}
+		of = &refusalsOf{}
 		r.rigs[rig] = of
 	}
-	if passed := now.Sub(of.at); passed > 0 {
-		of.tokens = min(sayBurst, of.tokens+float64(passed)/float64(sayEvery))
-		of.at = now
-	}
+	of.fill(now, sayBurst, sayEvery)
 	return of
 }
 
@@ -81,6 +77,6 @@ func (r *refusals) of(rig string, now time.Time) *refusalsOf {
 // was to be said with it.
 func (r *refusals) unsay(rig string, unsaid uint64) {
 	of := r.rigs[rig]
-	of.tokens++
+	of.left++
 	of.last, of.unsaid = "", unsaid
 }

@@ -14,6 +14,7 @@ package reports
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -48,6 +49,12 @@ type Ledgers interface {
 	Adopt(ctx context.Context, rig, ledger string, cursor uint64, chain wire.Chain) error
 }
 
+// Names are what control knows of the rigs' names: its views.
+type Names interface {
+	// KnowsRun says that an event of the rig that was applied names the run.
+	KnowsRun(rig, run string) bool
+}
+
 // Config is what a Consumer needs.
 type Config struct {
 	JS      jetstream.JetStream
@@ -55,6 +62,7 @@ type Config struct {
 	Rigs    Rigs
 	Writer  Writer
 	Ledgers Ledgers
+	Names   Names
 	// Build says why control does not work with a harness's build; nil: it
 	// works with every one.
 	Build func(build string) error
@@ -71,6 +79,8 @@ type Consumer struct {
 	// What follows is the loop's.
 
 	refusals refusals
+	names    names
+	patience patience
 	// said are the reasons of refusals for now that were logged since a page
 	// was last taken.
 	said map[string]bool
@@ -112,12 +122,17 @@ func (c *Consumer) State() State {
 	return c.state
 }
 
-// Run takes pages until ctx ends. While the bus is away it tries again.
+// Run takes pages until ctx ends. While the bus is away it tries again; a bus
+// that lost the stream is not one that control started with, and ends it.
 func (c *Consumer) Run(ctx context.Context) error {
 	for {
 		err := c.read(ctx)
 		if ctx.Err() != nil {
 			return nil
+		}
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			return fmt.Errorf("the bus's server has lost its stream %s: control makes its streams, or says what to do, as it starts: %w",
+				wire.StreamReports, err)
 		}
 		if c.waits(err) {
 			c.Log.Warn("reports not read from the bus; trying again", "err", err)
@@ -212,12 +227,18 @@ const (
 	ackTimeout = 5 * time.Second
 )
 
-func (c *Consumer) open(ctx context.Context) (jetstream.Consumer, error) {
+func (c *Consumer) open(ctx context.Context) (consumer jetstream.Consumer, err error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	err := c.JS.DeleteConsumer(ctx, wire.StreamReports, bus.ReportsConsumer)
+	err = bus.CallAPI(ctx, func(ctx context.Context) error {
+		return c.JS.DeleteConsumer(ctx, wire.StreamReports, bus.ReportsConsumer)
+	})
 	if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
 		return nil, err
 	}
-	return c.JS.CreateOrUpdateConsumer(ctx, wire.StreamReports, bus.ReportsConsumerConfig())
+	err = bus.CallAPI(ctx, func(ctx context.Context) error {
+		consumer, err = c.JS.CreateOrUpdateConsumer(ctx, wire.StreamReports, bus.ReportsConsumerConfig())
+		return err
+	})
+	return consumer, err
 }

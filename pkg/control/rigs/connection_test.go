@@ -39,6 +39,7 @@ func TestConnectionIsDecided(t *testing.T) {
 			link{true, ago(time.Hour), true}, StateRetired, ago(time.Minute)},
 		"called with no keys": {with(func(r *store.Rig) { r.KeysMissingAt = ago(time.Minute) }),
 			link{true, ago(time.Hour), true}, StateBroken, ago(time.Minute)},
+		"being registered": {store.Rig{Name: "a", CreatedAt: ago(time.Second), BusKey: "U"}, link{known: true}, StateNew, ago(time.Second)},
 		"never registered": {store.Rig{Name: "a", CreatedAt: ago(time.Hour)}, link{known: true}, StateNew, ago(time.Hour)},
 	} {
 		got := decideConnection(&c.rig, c.link, now)

@@ -45,7 +45,16 @@ type Connection struct {
 
 // List gives every rig, retired ones too, by name.
 func (r *Rigs) List(ctx context.Context) ([]Rig, error) {
-	all, err := r.Store.Rigs(ctx)
+	return r.allShown(r.Store.Rigs(ctx))
+}
+
+// After gives the rigs, retired ones too, whose names come after after, by
+// name, at most limit.
+func (r *Rigs) After(ctx context.Context, after string, limit int) ([]Rig, error) {
+	return r.allShown(r.Store.RigsAfter(ctx, after, limit))
+}
+
+func (r *Rigs) allShown(all []store.Rig, err error) ([]Rig, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +129,8 @@ func decideConnection(rig *store.Rig, link link, now time.Time) Connection {
 	case !rig.KeysMissingAt.IsZero():
 		return Connection{StateBroken, rig.KeysMissingAt,
 			"its supervisor called with no keys for the message bus: it is a version from before the bus was the only way, so update it"}
-	case rig.BusKey == "":
+	case rig.BusKey == "" || heard.IsZero():
+		// With keys but not heard from, it is being registered.
 		return Connection{State: StateNew, Since: rig.CreatedAt}
 	case !link.known && silent > heardLately:
 		return Connection{StateUnknown, heard, "control can't look at the bus's connections now"}

@@ -2,11 +2,14 @@ package service
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
+
+	"thermite/pkg/wire"
 )
 
 // What keeps one caller from taking all of control.
@@ -26,9 +29,11 @@ const (
 	// and of one caller.
 	maxWaits     = 4000
 	maxWaitsEach = 500
-	// registrationsPerSecond and registrationsAtOnce bound one rig's.
-	registrationsPerSecond = 1
-	registrationsAtOnce    = 60
+	// registrationsEvery and registrationsAtOnce bound one rig's: each is a
+	// step in its history, and one with another key has the bus's server
+	// reload. A supervisor that is refused tries again after as long.
+	registrationsEvery  = wire.RegisterRetry
+	registrationsAtOnce = 60
 )
 
 // limits count what callers do.
@@ -44,7 +49,7 @@ type limits struct {
 func newLimits() *limits {
 	return &limits{
 		calls:         newRates(callsPerSecond, callsAtOnce),
-		registrations: newRates(registrationsPerSecond, registrationsAtOnce),
+		registrations: newRates(rate.Every(registrationsEvery), registrationsAtOnce),
 		reads:         semaphore.NewWeighted(readsAtOnce),
 		waits:         map[string]int{},
 	}
@@ -95,8 +100,8 @@ type rates struct {
 	old map[string]*rate.Limiter
 }
 
-func newRates(perSecond, burst int) *rates {
-	return &rates{limit: rate.Limit(perSecond), burst: burst, who: map[string]*rate.Limiter{}}
+func newRates(limit rate.Limit, burst int) *rates {
+	return &rates{limit: limit, burst: burst, who: map[string]*rate.Limiter{}}
 }
 
 // take counts one of who's, at a time, or says how long to wait.
@@ -116,7 +121,8 @@ func (r *rates) take(who string, now time.Time) error {
 	if l.AllowN(now, 1) {
 		return nil
 	}
-	return &Error{Code: CodeTooManyCalls, Text: "too many calls: wait a second, then try again", RetryAfter: time.Second}
+	wait := max(time.Second, time.Duration(float64(time.Second)/float64(r.limit)))
+	return &Error{Code: CodeTooManyCalls, Text: fmt.Sprintf("too many calls: wait %v, then try again", wait), RetryAfter: wait}
 }
 
 func cancelled(err error) *Error {

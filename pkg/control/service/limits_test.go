@@ -125,6 +125,10 @@ func TestRegistrationsAreLimited(t *testing.T) {
 		t.Error(err)
 	}
 	w.clock.pass(time.Second)
+	if err := w.limits.registrations.take("a", w.clock.now()); codeOf(err) != CodeTooManyCalls {
+		t.Errorf("one more a second later gives %v", err)
+	}
+	w.clock.pass(registrationsEvery)
 	if err := w.limits.registrations.take("a", w.clock.now()); err != nil {
 		t.Error(err)
 	}

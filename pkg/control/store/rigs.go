@@ -127,8 +127,18 @@ func readRig(ctx context.Context, q sqlx.QueryerContext, name string) (Rig, erro
 
 // Rigs gives every rig, retired ones too, by name.
 func (s *Store) Rigs(ctx context.Context) ([]Rig, error) {
+	return readRigs(ctx, s.Read(), `SELECT * FROM rigs ORDER BY name`)
+}
+
+// RigsAfter gives the rigs, retired ones too, whose names come after after,
+// by name, at most limit.
+func (s *Store) RigsAfter(ctx context.Context, after string, limit int) ([]Rig, error) {
+	return readRigs(ctx, s.Read(), `SELECT * FROM rigs WHERE name > ? ORDER BY name LIMIT ?`, after, limit)
+}
+
+func readRigs(ctx context.Context, q sqlx.QueryerContext, query string, args ...any) ([]Rig, error) {
 	var rows []rigRow
-	if err := s.Read().SelectContext(ctx, &rows, `SELECT * FROM rigs ORDER BY name`); err != nil {
+	if err := sqlx.SelectContext(ctx, q, &rows, query, args...); err != nil {
 		return nil, fmt.Errorf("reading the rigs: %w", err)
 	}
 	rigs := make([]Rig, len(rows))
@@ -139,6 +149,19 @@ func (s *Store) Rigs(ctx context.Context) ([]Rig, error) {
 		}
 	}
 	return rigs, nil
+}
+
+// RigByToken gives the name of the rig whose token has that hash, or
+// ErrNotFound.
+func (s *Store) RigByToken(ctx context.Context, hash []byte) (name string, err error) {
+	err = s.Read().GetContext(ctx, &name, `SELECT name FROM rigs WHERE token = ?`, hash)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", fmt.Errorf("a rig with this token: %w", ErrNotFound)
+	}
+	if err != nil {
+		return "", fmt.Errorf("looking for a rig by its token: %w", err)
+	}
+	return name, nil
 }
 
 // BusUser is a rig that may sign in to the bus, by its key.

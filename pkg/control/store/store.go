@@ -9,6 +9,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"thermite/migrations"
@@ -26,6 +27,15 @@ func Open(ctx context.Context, path string) (*Store, error) {
 		return nil, err
 	}
 	return &Store{db}, nil
+}
+
+// SQLiteVersion gives SQLite's version, by a read of the store's file.
+func (s *Store) SQLiteVersion(ctx context.Context) (version string, err error) {
+	err = s.Read().GetContext(ctx, &version, `SELECT sqlite_version() FROM place`)
+	if err != nil {
+		return "", fmt.Errorf("reading control's store: %w", err)
+	}
+	return version, nil
 }
 
 // stamp gives t as the store keeps times: a text that sorts as the times do.

@@ -36,9 +36,17 @@ func (f *file) wrote(users bus.Users) {
 	f.users, f.info = users, info
 }
 
-func same(a, b bus.Users) bool {
+// onlyRunsDiffer says that the file was written with these users, but for the
+// runs of some.
+func (f *file) onlyRunsDiffer(users bus.Users) bool {
+	return f.info != nil && sameBut(f.users, users, func(a, b []string) bool { return true })
+}
+
+func same(a, b bus.Users) bool { return sameBut(a, b, slices.Equal[[]string]) }
+
+func sameBut(a, b bus.Users, runs func(a, b []string) bool) bool {
 	return a.Control == b.Control && a.System == b.System && a.Backup == b.Backup &&
 		slices.EqualFunc(a.Rigs, b.Rigs, func(a, b bus.RigUser) bool {
-			return a.Rig == b.Rig && a.Key == b.Key && slices.Equal(a.Runs, b.Runs)
+			return a.Rig == b.Rig && a.Key == b.Key && runs(a.Runs, b.Runs)
 		})
 }

@@ -57,6 +57,11 @@ type Config struct {
 	Log       *slog.Logger
 }
 
+// runsRest is how many times as long as the server took for its files, it is
+// left alone with new runs: a rig that makes runs without end would have it
+// reload without end, and it answers nothing meanwhile.
+const runsRest = 20
+
 // ErrNoServer says that control has no connection to the bus's server yet.
 var ErrNoServer = errors.New("control has not reached the bus's server yet")
 
@@ -76,6 +81,10 @@ type Users struct {
 	taken bool
 	// file is the users file as it was last written.
 	file file
+	// floods know which rigs send too much.
+	floods floods
+	// runsNext is when a file is written again in which only runs differ.
+	runsNext time.Time
 	// need says that the need may be there: it may be from an earlier run.
 	need bool
 	// said is the last failure that was logged.
@@ -179,7 +188,7 @@ func (u *Users) write(ctx context.Context) (bus.Users, error) {
 	if err != nil {
 		return bus.Users{}, err
 	}
-	if u.file.holds(users) {
+	if u.file.holds(users) || u.taken && u.file.onlyRunsDiffer(users) && u.Clock().Before(u.runsNext) {
 		return users, nil
 	}
 	changed, err := bus.WriteUsers(u.Dir, users)
@@ -200,9 +209,12 @@ func (u *Users) users(ctx context.Context) (bus.Users, error) {
 		return bus.Users{}, err
 	}
 	users := u.Own
-	users.Rigs = make([]bus.RigUser, len(rows))
-	for i, r := range rows {
-		users.Rigs[i] = bus.RigUser{Rig: r.Rig, Key: r.Key, Runs: u.Runs.RunsOf(r.Rig)}
+	users.Rigs = make([]bus.RigUser, 0, len(rows))
+	now := u.Clock()
+	for _, r := range rows {
+		if !u.floods.rest(r.Rig, now) {
+			users.Rigs = append(users.Rigs, bus.RigUser{Rig: r.Rig, Key: r.Key, Runs: u.Runs.RunsOf(r.Rig)})
+		}
 	}
 	return users, nil
 }
@@ -214,6 +226,7 @@ func (u *Users) reload(ctx context.Context, users bus.Users) error {
 	if server == nil {
 		return ErrNoServer
 	}
+	began := u.Clock()
 	thrown, err := server.Apply(ctx, users)
 	if thrown > 0 {
 		u.Log.Info("connections were ended: their keys are no user's any more", "connections", thrown)
@@ -222,8 +235,10 @@ func (u *Users) reload(ctx context.Context, users bus.Users) error {
 		return err
 	}
 	u.taken = true
+	now := u.Clock()
+	u.runsNext = now.Add(runsRest * now.Sub(began))
 	u.mu.Lock()
-	u.state.TakenAt = u.Clock()
+	u.state.TakenAt = now
 	u.mu.Unlock()
 	return nil
 }
@@ -304,4 +319,7 @@ func (u *Users) lookAtLinks(ctx context.Context) {
 		return
 	}
 	u.links.saw(rigs, u.Clock())
+	for _, rig := range u.floods.saw(rigs, u.Clock()) {
+		u.sayFlood(ctx, rig)
+	}
 }

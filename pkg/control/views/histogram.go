@@ -30,13 +30,15 @@ type bucket struct {
 }
 
 // add counts an event. A rig's clock may go back, so the interval need not be
-// the last; one before all that are kept is left out.
+// the last; one before all that are kept is left out. So is one before 1970,
+// which no clock shows that was ever set: the first interval of all would
+// begin at a time that can't be written.
 func (h *histogram) add(at wire.Time) {
 	unix := at.Time().Unix()
-	n := unix / h.seconds
-	if unix%h.seconds < 0 {
-		n--
+	if unix < 0 {
+		return
 	}
+	n := unix / h.seconds
 	if last := len(h.buckets) - 1; last >= 0 && h.buckets[last].number == n {
 		h.buckets[last].count++
 		return

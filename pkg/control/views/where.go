@@ -39,6 +39,17 @@ func (v *Views) Runs(rig string, from, through uint64) []string {
 	return runs
 }
 
+// KnowsRun says that an event of the rig names the run.
+func (v *Views) KnowsRun(rig, run string) bool {
+	x := v.known(rig)
+	if x == nil {
+		return false
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.runs[run] != nil
+}
+
 // mostStretches is how many stretches are given at once.
 const mostStretches = 4096
 

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/coreos/go-systemd/v22/activation"
 	"golang.org/x/sys/unix"
 
 	"thermite/pkg/wire"
@@ -22,29 +21,6 @@ const socketMode = 0o660
 
 // ErrAnswered says that a harness already listens on the socket.
 var ErrAnswered = errors.New("a harness already answers there")
-
-// Handed gives the socket that systemd started the harness with; nil when it
-// started none.
-func Handed() (net.Listener, error) {
-	all, err := activation.Listeners()
-	if err != nil {
-		return nil, fmt.Errorf("taking the socket systemd handed over: %w", err)
-	}
-	switch len(all) {
-	case 0:
-		return nil, nil
-	case 1:
-		if l, ok := all[0].(*net.UnixListener); ok {
-			return l, nil
-		}
-	}
-	for _, l := range all {
-		if l != nil {
-			err = errors.Join(err, l.Close())
-		}
-	}
-	return nil, errors.Join(fmt.Errorf("systemd handed over %d sockets, where the harness takes one Unix stream socket", len(all)), err)
-}
 
 // Listen makes the socket at path. A socket that a harness left when it was
 // killed is removed; one that is answered is an error, and so is any other

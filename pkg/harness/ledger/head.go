@@ -8,8 +8,8 @@ import (
 	"io"
 	"os"
 	"strings"
-	"syscall"
 
+	"thermite/pkg/files"
 	"thermite/pkg/wire"
 )
 
@@ -32,15 +32,12 @@ var errHeadUnreadable = errors.New("the head can't be read")
 const headTitle = "thermite ledger head v1"
 
 func openHead(path string) (*head, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := files.Lock(path)
+	if errors.Is(err, files.ErrLocked) {
+		err = ErrInUse
+	}
 	if err != nil {
 		return nil, err
-	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		if errors.Is(err, syscall.EWOULDBLOCK) {
-			err = ErrInUse
-		}
-		return nil, errors.Join(err, f.Close())
 	}
 	return &head{f: f}, nil
 }

@@ -11,12 +11,12 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
 
+	"thermite/pkg/files"
 	"thermite/pkg/wire"
 )
 
@@ -117,12 +117,7 @@ func (c *Client) request(ctx context.Context, body []byte) (*http.Request, error
 
 // token reads the rig's token. What the file holds stays out of the error.
 func (c *Client) token() (string, error) {
-	f, err := os.Open(c.tokenFile)
-	if err != nil {
-		return "", fmt.Errorf("reading the rig's token: %w", err)
-	}
-	defer f.Close()
-	b, err := readShort(f)
+	b, err := files.ReadSmall(c.tokenFile)
 	if err != nil {
 		return "", fmt.Errorf("reading the rig's token: %w", err)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"thermite/pkg/bus"
+	"thermite/pkg/files"
 	"thermite/pkg/wire"
 )
 
@@ -276,7 +277,7 @@ func TestTokenFile(t *testing.T) {
 		got.Store(r.Header.Get("Authorization"))
 		good(t)(w, r)
 	})
-	for name, text := range map[string]string{"empty": "", "blank": " \n", "two words": "one two", "two lines": "one\ntwo", "not ASCII": "tokén", "huge": strings.Repeat("x", maxSecret+1)} {
+	for name, text := range map[string]string{"empty": "", "blank": " \n", "two words": "one two", "two lines": "one\ntwo", "not ASCII": "tokén", "huge": strings.Repeat("x", files.MaxSecret+1)} {
 		_, err := c.client(t, func(c *ClientConfig) { c.TokenFile = tokenFile(t, text) }).Register(context.Background(), registration())
 		if err == nil || text != "" && strings.Contains(err.Error(), text) && name != "blank" {
 			t.Errorf("%s: %v", name, err)

@@ -9,9 +9,8 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"os"
-	"path/filepath"
 
+	"thermite/pkg/files"
 	"thermite/pkg/wire"
 )
 
@@ -26,7 +25,7 @@ const pemType = "PRIVATE KEY"
 // OpenSealKey reads the key in the file at path, and makes it at first use;
 // made says that it did. The file must be its owner's alone.
 func OpenSealKey(path string, random io.Reader) (k *SealKey, made bool, err error) {
-	b, err := readSecret(path)
+	b, err := files.ReadSecret(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		k, err = makeSealKey(path, random)
 		return k, err == nil, err
@@ -76,7 +75,7 @@ func makeSealKey(path string, random io.Reader) (*SealKey, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the seal key: %w", err)
 	}
-	if err := keepSecret(path, pem.EncodeToMemory(&pem.Block{Type: pemType, Bytes: b})); err != nil {
+	if err := files.Write(path, pem.EncodeToMemory(&pem.Block{Type: pemType, Bytes: b}), 0o600); err != nil {
 		return nil, fmt.Errorf("keeping the seal key: %w", err)
 	}
 	return &SealKey{private}, nil
@@ -96,58 +95,3 @@ func (k *SealKey) GoString() string { return k.String() }
 
 // LogValue gives the public part.
 func (k *SealKey) LogValue() slog.Value { return slog.StringValue(k.String()) }
-
-// maxSecret is the most that a file with a secret of ours holds.
-const maxSecret = 16 << 10
-
-// readSecret reads a file that only its owner may read.
-func readSecret(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return nil, err
-	case info.Mode().Perm()&0o077 != 0:
-		return nil, fmt.Errorf("%s is open to others (mode %04o): make it 0600", path, info.Mode().Perm())
-	}
-	return readShort(f)
-}
-
-// readShort reads a file that holds no more than a secret may.
-func readShort(f *os.File) ([]byte, error) {
-	b, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
-	if err == nil && len(b) > maxSecret {
-		err = fmt.Errorf("%s has more than %d bytes", f.Name(), maxSecret)
-	}
-	return b, err
-}
-
-// keepSecret writes a file, mode 0600, that is there whole or not at all.
-func keepSecret(path string, b []byte) (err error) {
-	dir := filepath.Dir(path)
-	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*") // 0600
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(f.Name())
-		}
-	}()
-	_, err = f.Write(b)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err = os.Rename(f.Name(), path); err != nil {
-		return err
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}

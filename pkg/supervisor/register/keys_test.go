@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"thermite/pkg/files"
 )
 
 // Promise: the seal key is made once, is its owner's alone, and comes back
@@ -64,7 +66,7 @@ func TestBadSealKeyFiles(t *testing.T) {
 		"more":        {append(bytes.Clone(b), "secret more"...), 0o600},
 		"another key": {pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600},
 		"public":      {bytes.ReplaceAll(b, []byte("PRIVATE"), []byte("PUBLIC")), 0o600},
-		"huge":        {bytes.Repeat([]byte("secret"), maxSecret), 0o600},
+		"huge":        {bytes.Repeat([]byte("secret"), files.MaxSecret), 0o600},
 		"group reads": {b, 0o640}, "others read": {b, 0o604},
 	} {
 		path := filepath.Join(dir, "bad.pem")

@@ -2,6 +2,8 @@ package reports
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"time"
@@ -35,7 +37,7 @@ func NewPublisher(nc *nats.Conn, rig string, timeout time.Duration) (*Publisher,
 func (p *Publisher) Publish(ctx context.Context, id string, page []byte) error {
 	msg := nats.NewMsg(wire.ReportSubject(p.rig))
 	msg.Data = page
-	msg.Header.Set(jetstream.MsgIDHeader, id)
+	msg.Header.Set(jetstream.MsgIDHeader, messageID(id, page))
 	msg.Header.Set(jetstream.ExpectedStreamHeader, wire.StreamReports)
 	if msg.Size()-len(msg.Subject) > wire.MaxBusMessage {
 		return fmt.Errorf("page %s: %w", id, ErrTooLarge)
@@ -47,6 +49,14 @@ func (p *Publisher) Publish(ctx context.Context, id string, page []byte) error {
 		return nil
 	}
 	return p.failed(ctx, id, err)
+}
+
+// messageID names the page, by its id and by its bytes. The stream keeps one
+// message of an id whichever rig sent it, and a page's signature is known to no
+// other rig beforehand, also to one that learnt the ledger's id.
+func messageID(id string, page []byte) string {
+	sum := sha256.Sum256(page)
+	return id + ":" + hex.EncodeToString(sum[:8])
 }
 
 // failed says what an error of the bus's client means.

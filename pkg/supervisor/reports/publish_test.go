@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"thermite/pkg/bus/bustest"
 	"thermite/pkg/supervisor/reports"
 	"thermite/pkg/wire"
@@ -50,7 +52,7 @@ func TestPageIsOnTheBusOnceTaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(m.Data) != "a page" || m.Header.Get("Nats-Msg-Id") != ledger+":0-2" || m.Sequence != 1 {
+	if string(m.Data) != "a page" || m.Header.Get("Nats-Msg-Id") != ledger+":0-2:9a8eeff1d0bc6b9b" || m.Sequence != 1 {
 		t.Errorf("the stream holds %q with %v at %d", m.Data, m.Header, m.Sequence)
 	}
 }
@@ -166,5 +168,29 @@ func TestForbiddenSubjectEnds(t *testing.T) {
 	}
 	if err := p.Publish(within(t), wire.PageID(ledger, 0, 1), []byte("a page")); err == nil {
 		t.Error(fmt.Errorf("alpha published beta's page"))
+	}
+}
+
+// Promise: a rig that learnt another's ledger can't have the bus take that
+// rig's next page for one it has.
+func TestNoRigOccupiesAnothersPages(t *testing.T) {
+	b := bustest.Start(t, bustest.Options{Rigs: []string{"alpha", "beta"}})
+	js, err := jetstream.New(b.Rig("beta"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, id := within(t), wire.PageID(ledger, 0, 2)
+	if _, err := js.Publish(ctx, wire.ReportSubject("beta"), []byte("in the way"), jetstream.WithMsgID(id)); err != nil {
+		t.Fatal(err)
+	}
+	if err := publisher(t, b, bustest.Wait).Publish(ctx, id, []byte("a page")); err != nil {
+		t.Fatal(err)
+	}
+	s, err := b.JS().Stream(ctx, wire.StreamReports)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, err := s.GetLastMsgForSubject(ctx, wire.ReportSubject("alpha")); err != nil || string(m.Data) != "a page" {
+		t.Errorf("the stream has %v of the other rig, %v", m, err)
 	}
 }

@@ -16,6 +16,8 @@ import (
 	"strings"
 
 	"github.com/BurntSushi/toml"
+
+	"thermite/pkg/files"
 )
 
 // FileName is the name of the settings' file in its folder.
@@ -200,16 +202,7 @@ func WriteFile(path string, f File) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("writing the settings file: %w", err)
 	}
-	temp, err := os.CreateTemp(filepath.Dir(path), FileName+".*") // mode 0600
-	if err != nil {
-		return fmt.Errorf("writing the settings file: %w", err)
-	}
-	defer os.Remove(temp.Name()) // does nothing after the rename
-	_, err = temp.Write(b)
-	if err := errors.Join(err, temp.Sync(), temp.Close()); err != nil {
-		return fmt.Errorf("writing the settings file %s: %w", path, err)
-	}
-	if err := os.Rename(temp.Name(), path); err != nil {
+	if err := files.Write(path, b, 0o600); err != nil {
 		return fmt.Errorf("writing the settings file: %w", err)
 	}
 	return nil

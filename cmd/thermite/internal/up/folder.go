@@ -9,11 +9,10 @@ import (
 	"path/filepath"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"thermite/cmd/thermite/internal/settings"
 	"thermite/pkg/bus"
 	"thermite/pkg/control/identity"
+	"thermite/pkg/files"
 )
 
 // ErrInUse says that another thermite up uses the folder.
@@ -21,18 +20,11 @@ var ErrInUse = errors.New("another thermite up runs on this state folder")
 
 // lockFolder holds the folder until the file is closed.
 func lockFolder(dir string) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("locking the state folder: %w", err)
+	f, err := files.Lock(filepath.Join(dir, "lock"))
+	if errors.Is(err, files.ErrLocked) {
+		return nil, fmt.Errorf("%w: %s; stop it, or give this one a folder of its own with --state", ErrInUse, dir)
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		f.Close()
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, fmt.Errorf("%w: %s; stop it, or give this one a folder of its own with --state", ErrInUse, dir)
-		}
-		return nil, fmt.Errorf("locking the state folder: %w", err)
-	}
-	return f, nil
+	return f, err
 }
 
 // keepRig makes the rig local at the first start and keeps its token, and
@@ -48,7 +40,7 @@ func (u *up) keepRig(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("making rig %s: %w", RigName, err)
 	}
-	return path, writeFile(path, []byte(token+"\n"))
+	return path, files.Write(path, []byte(token+"\n"), 0o600)
 }
 
 // writeClient writes the settings with which the command line reaches
@@ -59,23 +51,6 @@ func (u *up) writeClient() (string, error) {
 		return "", fmt.Errorf("reading the owner's token: %w", err)
 	}
 	path := filepath.Join(u.folders.state, settings.FileName)
-	return path, settings.WriteFile(path, settings.File{URL: u.control.URL(), Token: strings.TrimSpace(string(token)),
+	return path, settings.WriteFile(path, settings.File{URL: u.controlURL, Token: strings.TrimSpace(string(token)),
 		Authority: filepath.Join(u.folders.control, bus.AuthorityFile)})
-}
-
-// writeFile keeps b at path, whole or not at all, for its owner alone.
-func writeFile(path string, b []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", filepath.Base(path), err)
-	}
-	_, err = f.Write(b)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("writing %s: %w", filepath.Base(path), err), os.Remove(f.Name()))
-	}
-	return nil
 }

@@ -15,8 +15,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 
 	"thermite/pkg/bus"
@@ -33,9 +36,14 @@ const RigName = "local"
 type Config struct {
 	// StateDir keeps everything. It is made if it is not there.
 	StateDir string
-	// Listen is the address of the pages and the API.
-	Listen string
-	// BusPort is the bus's port on the loopback; -1 picks a free one.
+	// Address is the name or IP address by which other machines reach this
+	// one. Empty: everything listens on the loopback alone.
+	Address string
+	// Listen is the address of the pages and the API, and BusPort the bus's
+	// port. Empty or 0: where the last start listened, the usual port, or if
+	// other programs have those, one that the system picks. Port 0 of Listen,
+	// and BusPort -1, are one that the system picks.
+	Listen  string
 	BusPort int
 	// Plain serves HTTP without TLS, on the loopback alone.
 	Plain bool
@@ -86,9 +94,15 @@ func Run(ctx context.Context, cfg Config) error {
 type up struct {
 	cfg     Config
 	folders folders
+	// controlURL and busURL are where this machine reaches control and the bus.
+	controlURL, busURL string
+
 	control *control.Control
 	server  *bus.Server
 	harness *harness.Harness
+
+	// socket is the harness's.
+	socket string
 
 	// parts run until their stop, and failed gets the first end of one.
 	parts  []*running
@@ -98,10 +112,13 @@ type up struct {
 }
 
 // folders are what StateDir holds.
-type folders struct{ state, control, bus, harness, supervisor, sockets string }
+type folders struct{ state, control, bus, harness, supervisor string }
 
 func (u *up) start(ctx context.Context) error {
 	u.failed = make(chan error, 1)
+	if u.cfg.Plain && u.cfg.Address != "" {
+		return errors.New("without TLS nothing may be reached from other machines")
+	}
 	if err := u.openFolders(); err != nil {
 		return err
 	}
@@ -138,46 +155,106 @@ func (u *up) openFolders() error {
 		return err
 	}
 	u.closers = append(u.closers, lock.Close)
-	// A Unix socket's path may have about 100 bytes, and a state folder's
-	// path may be longer.
-	u.folders.sockets, err = os.MkdirTemp("", "thermite-")
-	if err != nil {
-		return fmt.Errorf("making a folder for the harness's socket: %w", err)
+	return u.placeSocket()
+}
+
+// longestSocket is how many bytes a Unix socket's path may have, and one for
+// what ends it.
+const longestSocket = 107
+
+// placeSocket finds where the harness's socket can be: a state folder's path
+// may be longer than a socket's.
+func (u *up) placeSocket() error {
+	const name = "harness.sock"
+	if path := filepath.Join(u.folders.harness, name); len(path) <= longestSocket {
+		u.socket = path
+		return nil
 	}
-	u.closers = append(u.closers, func() error { return os.RemoveAll(u.folders.sockets) })
+	for _, under := range []string{os.TempDir(), "/tmp"} {
+		dir, err := os.MkdirTemp(under, "thermite-")
+		if err != nil {
+			return fmt.Errorf("making a folder for the harness's socket: %w", err)
+		}
+		u.closers = append(u.closers, func() error { return os.RemoveAll(dir) })
+		if u.socket = filepath.Join(dir, name); len(u.socket) <= longestSocket {
+			break
+		}
+	}
 	return nil
 }
 
 // startControl starts the bus and control, and returns when control serves.
 func (u *up) startControl(ctx context.Context) error {
+	last, err := u.lastPorts()
+	if err != nil {
+		return err
+	}
+	listener, err := u.listen(last.Control)
+	if err != nil {
+		return err
+	}
+	u.closers = append(u.closers, func() error {
+		if err := listener.Close(); !errors.Is(err, net.ErrClosed) {
+			return err
+		}
+		return nil
+	})
+	now := ports{}
+	if now.Control, err = portOf(listener.Addr().String()); err != nil {
+		return err
+	}
 	ready := make(chan struct{})
-	busURL := fmt.Sprintf("nats://127.0.0.1:%d", max(u.cfg.BusPort, 0))
-	var err error
 	u.control, err = control.New(ctx, control.Config{
-		StateDir: u.folders.control, BusDir: u.folders.bus, BusURL: busURL, Listen: u.cfg.Listen, Plain: u.cfg.Plain,
+		StateDir: u.folders.control, BusDir: u.folders.bus, BusURL: "nats://127.0.0.1", PublicURL: u.publicURL(now.Control),
+		Listener: listener, Plain: u.cfg.Plain,
 		Build: u.cfg.Build, Now: u.cfg.Now, Rand: u.cfg.Rand, Log: u.log("control"), OnReady: func() { close(ready) },
 	})
 	if err != nil {
 		return err
 	}
 	u.closers = append(u.closers, u.control.Close)
-	u.server, err = bus.StartServer(ctx, bus.Settings{Dir: u.folders.bus, StoreDir: filepath.Join(u.folders.bus, "jetstream"),
-		Host: "127.0.0.1", Port: u.cfg.BusPort}, u.log("bus"))
-	if err != nil {
+	if u.server, err = u.startBus(ctx, last.Bus); err != nil {
 		return err
 	}
 	u.closers = append(u.closers, func() error { u.server.Shutdown(); u.server.Wait(); return nil })
-	u.control.UseBus(u.server.URL())
+	if now.Bus, err = portOf(strings.TrimPrefix(u.server.URL(), "tls://")); err != nil {
+		return err
+	}
+	u.reach(now)
+	if err := u.keepPorts(now); err != nil {
+		return err
+	}
 	u.run("control", u.control.Run)
 	return u.waitFor(ctx, ready)
+}
+
+// publicURL is where other machines reach control, if they do.
+func (u *up) publicURL(port int) string {
+	if u.cfg.Address == "" {
+		return ""
+	}
+	return "https://" + net.JoinHostPort(u.cfg.Address, strconv.Itoa(port))
+}
+
+// reach says where this machine and others reach control and the bus.
+func (u *up) reach(p ports) {
+	here := func(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
+	u.busURL = "tls://" + here(p.Bus)
+	u.control.UseBus(u.busURL)
+	u.controlURL = u.control.URL()
+	if u.cfg.Address != "" {
+		if u.cfg.Listen == "" {
+			u.controlURL = "https://" + here(p.Control)
+		}
+		u.control.UsePublicBus("tls://" + net.JoinHostPort(u.cfg.Address, strconv.Itoa(p.Bus)))
+	}
 }
 
 // startRig starts the rig's harness and supervisor.
 func (u *up) startRig(ctx context.Context, tokenFile string) error {
 	var err error
-	socket := filepath.Join(u.folders.sockets, "harness.sock")
 	u.harness, err = harness.New(ctx, harness.Config{
-		Rig: RigName, StateDir: u.folders.harness, Socket: socket, Sample: u.cfg.Sample, SampleRate: u.cfg.SampleRate, SampleSeed: 1,
+		Rig: RigName, StateDir: u.folders.harness, Socket: u.socket, Sample: u.cfg.Sample, SampleRate: u.cfg.SampleRate, SampleSeed: 1,
 		Build: u.cfg.Build, Now: u.cfg.Now, Rand: u.cfg.Rand, Log: u.log("harness"),
 	})
 	if err != nil {
@@ -186,8 +263,8 @@ func (u *up) startRig(ctx context.Context, tokenFile string) error {
 	u.closers = append(u.closers, u.harness.Close)
 	u.run("harness", u.harness.Run)
 	s, err := supervisor.New(ctx, supervisor.Config{
-		Rig: RigName, StateDir: u.folders.supervisor, ControlURL: u.control.URL(), BusURL: u.server.URL(), TokenFile: tokenFile,
-		Authority: filepath.Join(u.folders.control, bus.AuthorityFile), Socket: socket, Poll: supervisor.Seconds(u.cfg.Poll),
+		Rig: RigName, StateDir: u.folders.supervisor, ControlURL: u.controlURL, BusURL: u.busURL, TokenFile: tokenFile,
+		Authority: filepath.Join(u.folders.control, bus.AuthorityFile), Socket: u.socket, Poll: supervisor.Seconds(u.cfg.Poll),
 		Build: u.cfg.Build, Now: u.cfg.Now, Rand: u.cfg.Rand, Log: u.log("supervisor"),
 	})
 	if err != nil {

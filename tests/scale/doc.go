@@ -1,0 +1,3 @@
+// Package scale measures how many rigs one control carries, with the real
+// programs.
+package scale
