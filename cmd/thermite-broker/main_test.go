@@ -104,7 +104,7 @@ func TestWrongUse(t *testing.T) {
 // Promise: every setting of the broker has a flag, and the flag's help names
 // it in the environment.
 func TestEverySettingHasAFlag(t *testing.T) {
-	flags := command(io.Discard).Flags().FlagUsages()
+	flags := thisProgram().Command(io.Discard).Flags().FlagUsages()
 	for f := range reflect.TypeFor[broker.Config]().Fields() {
 		if name := f.Tag.Get("env"); name != "" && strings.Count(flags, "("+name+")") != 1 {
 			t.Errorf("no flag's help names %s, or two do", name)

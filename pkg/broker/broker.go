@@ -180,6 +180,9 @@ func listen(path string, client int) (net.Listener, error) {
 // Run serves the client until ctx ends.
 func (b *Broker) Run(ctx context.Context) error { return b.server.Serve(ctx, b.listener) }
 
+// Alive waits until the server could look at its processes.
+func (b *Broker) Alive() { b.server.Alive() }
+
 // Launcher is what starts the processes.
 func (b *Broker) Launcher() launch.Launcher { return b.launcher }
 
