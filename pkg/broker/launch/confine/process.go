@@ -2,6 +2,7 @@ package confine
 
 import (
 	"net"
+	"os"
 	"os/exec"
 	"sync"
 	"syscall"
@@ -23,6 +24,7 @@ type Process struct {
 	disk    *launch.Disk
 	began   time.Time
 	copies  sync.WaitGroup
+	outputs []*os.File // what is read of what it writes
 	done    chan struct{}
 
 	mu   sync.Mutex
@@ -37,6 +39,7 @@ const maxResult = 4 << 20
 
 // copyOutputs copies what the process writes to its files.
 func (p *Process) copyOutputs(e *ends) {
+	p.outputs = e.out
 	s := p.options.Spec
 	over := func() { p.endFor(wire.OverOutput) }
 	p.copies.Go(func() { launch.CopyOutput(s.Stdout, e.out[0], s.Limits.Output, over) })
@@ -107,7 +110,7 @@ func (p *Process) wait() {
 	said := p.lastWord()
 	_ = p.cmd.Wait() // how init ended is in what it said, or it was killed
 	wall := time.Since(p.began)
-	p.copies.Wait()
+	p.waitCopies()
 	_ = p.control.Close()
 	if p.forward != nil {
 		p.forward.close()
@@ -121,6 +124,9 @@ func (p *Process) wait() {
 		p.exit.Code, p.exit.Signal = said.Code, ""
 		if said.Signal != 0 {
 			p.exit.Signal = unix.SignalName(unix.Signal(said.Signal))
+			if p.over == "" && unix.Signal(said.Signal) == unix.SIGXFSZ {
+				p.over = wire.OverDisk // one file was as large as all may be
+			}
 		}
 		p.exit.Wall, p.exit.CPU, p.exit.RSS = said.Wall, said.CPU, max(said.RSS, p.peak)
 	}
@@ -130,6 +136,15 @@ func (p *Process) wait() {
 		p.exit.Over = wire.OverDisk // written since the last look
 	}
 	p.exit.OOM = p.exit.Over == wire.OverMemory
+}
+
+// waitCopies waits until all it wrote is in its files. Its end is the end of
+// everything that could write; where a process can get away, what that one
+// writes later is not waited for.
+func (p *Process) waitCopies() {
+	late := time.AfterFunc(killWait, func() { closeFiles(p.outputs) })
+	defer late.Stop()
+	p.copies.Wait()
 }
 
 // closeGroup reads what the process's group counted, and removes it.

@@ -3,9 +3,11 @@ package confine
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"unsafe"
 
 	seccomp "github.com/elastic/go-seccomp-bpf"
+	"github.com/elastic/go-seccomp-bpf/arch"
 	"golang.org/x/sys/unix"
 )
 
@@ -37,9 +39,13 @@ type sockets struct {
 // filterCalls gives the calling thread, and what it becomes, the filter. It
 // can't gain privileges from then on.
 func filterCalls(s sockets, keepCPUs bool) error {
-	names := Refused
+	own, err := arch.GetInfo("")
+	if err != nil {
+		return fmt.Errorf("filtering system calls: %w", err)
+	}
+	names := slices.DeleteFunc(slices.Clone(Refused), func(name string) bool { _, has := own.SyscallNames[name]; return !has })
 	if keepCPUs {
-		names = append(names[:len(names):len(names)], "sched_setaffinity")
+		names = append(names, "sched_setaffinity")
 	}
 	filter := seccomp.Filter{NoNewPrivs: true, Policy: seccomp.Policy{DefaultAction: seccomp.ActionAllow, Syscalls: []seccomp.SyscallGroup{
 		{Action: seccomp.ActionErrno | seccomp.Action(unix.EPERM), Names: names, NamesWithCondtions: append(refusedSockets(s),
