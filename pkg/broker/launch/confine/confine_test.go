@@ -178,3 +178,32 @@ func TestConfined(t *testing.T) {
 		t.Error("a process that is gone is trusted")
 	}
 }
+
+// BenchmarkLevels is a process from its start to its end at each level, which
+// shows what each namespace costs.
+func BenchmarkLevels(b *testing.B) {
+	for _, level := range []confine.Level{{}, {User: true, PIDs: true}, {User: true, PIDs: true, Mounts: true}, {User: true, PIDs: true, Mounts: true, Net: true}} {
+		b.Run(fmt.Sprintf("%+v", level), func(b *testing.B) {
+			l, err := confine.NewLauncher(confine.Settings{Name: "test", Level: &level})
+			if err != nil {
+				b.Skipf("this machine does not have it: %v", err)
+			}
+			dir := b.TempDir()
+			for b.Loop() {
+				s := launch.Spec{BrokerStart: wire.BrokerStart{ID: "p", Argv: []string{"/bin/true"},
+					Limits: wire.BrokerLimits{Memory: 512 << 20, Tasks: 100, Output: 1 << 20, Disk: 64 << 20, Files: 100}}, System: confine.System, Folder: dir}
+				if s.Stdout, err = os.Create(filepath.Join(dir, "out")); err != nil {
+					b.Fatal(err)
+				}
+				if s.Stderr, err = os.Create(filepath.Join(dir, "err")); err != nil {
+					b.Fatal(err)
+				}
+				p, err := l.Start(context.Background(), s)
+				if err != nil {
+					b.Fatal(err)
+				}
+				<-p.Done()
+			}
+		})
+	}
+}
