@@ -19,8 +19,8 @@
 //
 // It is checked whole, and not from a signed checkpoint, because it is fast
 // enough: it is spread over all cores, and a million events of 500 bytes were
-// measured to take 1.1 s on two (BenchmarkStart); and a checkpoint would leave
-// what came before it unread.
+// measured to take 1.1 to 1.4 s on two (BenchmarkStart); and a checkpoint would
+// leave what came before it unread.
 package ledger
 
 import (
