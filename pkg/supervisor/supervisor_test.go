@@ -99,6 +99,20 @@ func TestBusComesBack(t *testing.T) {
 	}
 }
 
+// Promise: a bus that is away as the supervisor starts costs no pause between
+// rounds: the first round waits for it.
+func TestFirstRoundWaitsForTheBus(t *testing.T) {
+	w := startWorld(t)
+	way := w.bus.Proxy()
+	way.Down()
+	w.config.BusURL, w.config.Poll = way.URL(), supervisor.Seconds(time.Hour)
+	w.write(5)
+	w.start()
+	w.await("the bus is away", func() bool { return w.now.Figures().Loops["bus"].State == "failing" })
+	way.Resume()
+	w.awaitAll()
+}
+
 // Promise: a rig whose key the bus refuses for a while registers again, and
 // goes on with the same keys.
 func TestRefusedKeyIsRegisteredAgain(t *testing.T) {
