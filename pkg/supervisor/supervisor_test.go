@@ -3,6 +3,7 @@ package supervisor_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -108,7 +109,7 @@ func TestFirstRoundWaitsForTheBus(t *testing.T) {
 	w.config.BusURL, w.config.Poll = way.URL(), supervisor.Seconds(time.Hour)
 	w.write(5)
 	w.start()
-	w.await("the bus is away", func() bool { return w.now.Figures().Loops["bus"].State == "failing" })
+	w.await("it tried to reach the bus", func() bool { return strings.Contains(w.now.Figures().Loops["bus"].Detail, "EOF") })
 	way.Resume()
 	w.awaitAll()
 }
