@@ -43,11 +43,12 @@ func newOthers(t *testing.T, w *world) others {
 			}
 		}
 	}
-	s := w.shell("exec sleep 600")
+	// Other tests of the machine have processes that sleep too.
+	long := fmt.Sprintf("9%07d", os.Getpid())
+	s := w.shell("exec sleep " + long)
 	s.Role = "lane-2"
-	id := w.start(s).ID
-	until(t, "lane-2's process runs", func() bool { return childOf(t, id, "sleep") != "" })
-	o.pid = childOf(t, id, "sleep")
+	w.start(s)
+	until(t, "lane-2's process runs", func() bool { o.pid = processOf("sleep", long); return o.pid != "" })
 	o.tcp = listenOn(t, "tcp", "127.0.0.1:0")
 	o.unix = listenOn(t, "unix", filepath.Join(w.dir, "open.sock"))
 	if err := os.Chmod(o.unix, 0o777); err != nil {
@@ -57,18 +58,13 @@ func newOthers(t *testing.T, w *world) others {
 	return o
 }
 
-// childOf gives a process below an init of this test's whose program has the
-// name.
-func childOf(t *testing.T, _, program string) string {
-	t.Helper()
-	out, err := exec.Command("pgrep", "-x", program).Output()
-	if err != nil {
-		return ""
-	}
-	for _, pid := range strings.Fields(string(out)) {
-		b, err := os.ReadFile("/proc/" + pid + "/cmdline")
-		if err == nil && string(b) == "sleep\x00600\x00" {
-			return pid
+// processOf gives the process with the command line; "" when there is none.
+func processOf(argv ...string) string {
+	want := strings.Join(argv, "\x00") + "\x00"
+	all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, path := range all {
+		if b, err := os.ReadFile(path); err == nil && string(b) == want {
+			return filepath.Base(filepath.Dir(path))
 		}
 	}
 	return ""
