@@ -89,6 +89,10 @@ type RunCreated struct {
 	Seed uint64 `json:"seed,omitzero"`
 	// Budget is what the run may use.
 	Budget *Budget `json:"budget,omitzero"`
+	// Source is where the kit is, with the Digest of what was staged.
+	Source *KitSource `json:"source,omitzero"`
+	// WorkerArgs is the command of the worker exec.
+	WorkerArgs []string `json:"worker_args,omitzero"`
 }
 
 // Metric says what a score means.
@@ -228,17 +232,68 @@ type Attempt struct {
 	Files   uint64 `json:"files,omitzero"`
 	Added   uint64 `json:"added,omitzero"`
 	Removed uint64 `json:"removed,omitzero"`
+	// Diff is the patch's first MaxDiffBytes at most, and Clipped says that
+	// there is more of it.
+	Diff    string `json:"diff,omitzero"`
+	Clipped bool   `json:"clipped,omitzero"`
+	// Tunables are the values of the kit's tunables in the candidate.
+	Tunables map[string]string `json:"tunables,omitzero"`
+	// Why is why its worker proposed it.
+	Why string `json:"why,omitzero"`
+	// Parent is the attempt that was the champion as it was submitted: what
+	// its worker set out from. 0 is the kit's base.
+	Parent uint64 `json:"parent,omitzero"`
 }
 
 // Step is the result of one of a judging's steps.
 type Step struct {
+	// Attempt is 0 for the kit's base.
 	Attempt uint64 `json:"attempt"`
+	// Judging counts the judgings of the attempt from 1; 0 is the first too.
+	Judging uint64 `json:"judging,omitzero"`
 	OK      bool   `json:"ok"`
 	// Why is why it failed, when it did.
 	Why    string `json:"why,omitzero"`
 	WallMS uint64 `json:"wall_ms"`
 	// Values are the kit's metrics by name, as far as this step knows them.
 	Values map[string]float64 `json:"values,omitzero"`
+	// Output is the end of what the step printed, at most MaxOutputBytes.
+	Output string `json:"output,omitzero"`
+	// Cases are the runs that the step looked at, in their order.
+	Cases []StepCase `json:"cases,omitzero"`
+	// Effect is how much better the candidate was than the champion, over the
+	// pairs of runs on secret cases, in the metric's unit or, with a relative
+	// least effect, as a fraction; more is better whatever the direction.
+	Effect *Effect `json:"effect,omitzero"`
+}
+
+// StepCase is one run of a judging.
+type StepCase struct {
+	Seed uint64 `json:"seed"`
+	// Secret: the case was made for this judging, and no agent is told of it.
+	Secret bool `json:"secret,omitzero"`
+	// Champion: it was the champion's run, for comparison.
+	Champion bool   `json:"champion,omitzero"`
+	OK       bool   `json:"ok"`
+	Why      string `json:"why,omitzero"`
+	// WallMS, CPUMS and RSS are what the run used: milliseconds, bytes.
+	WallMS float64            `json:"wall_ms"`
+	CPUMS  float64            `json:"cpu_ms"`
+	RSS    uint64             `json:"rss"`
+	Values map[string]float64 `json:"values,omitzero"`
+}
+
+// Effect is a difference with its confidence interval.
+type Effect struct {
+	Center float64 `json:"center"`
+	Low    float64 `json:"low"`
+	High   float64 `json:"high"`
+	// Confidence is the interval's, such as 0.99, and Least what Low must
+	// reach for a promotion.
+	Confidence float64 `json:"confidence"`
+	Least      float64 `json:"least"`
+	Relative   bool    `json:"relative,omitzero"`
+	Pairs      uint64  `json:"pairs"`
 }
 
 // Build is the step that builds an attempt.
@@ -253,6 +308,8 @@ type Measure struct{ Step }
 // Verdict is what the judge decided of an attempt.
 type Verdict struct {
 	Attempt uint64 `json:"attempt"`
+	// Judging counts the judgings of the attempt from 1; 0 is the first too.
+	Judging uint64 `json:"judging,omitzero"`
 	// Outcome is one of VerdictOutcomes.
 	Outcome string `json:"outcome"`
 	// Score is the primary metric; absent for an attempt that has none.
@@ -263,6 +320,11 @@ type Verdict struct {
 	// Values are all metrics by name.
 	Values map[string]float64 `json:"values,omitzero"`
 	Why    string             `json:"why"`
+	// Step is where it failed or was refused: overlay, build, cases, run or
+	// check; empty for others.
+	Step string `json:"step,omitzero"`
+	// Against is the attempt it was compared with, 0 for the kit's base.
+	Against uint64 `json:"against,omitzero"`
 }
 
 // VerdictOutcomes are what the judge may decide: the new champion; better,
@@ -287,6 +349,47 @@ type Champion struct {
 type Disqualified struct {
 	Attempt uint64 `json:"attempt"`
 	Why     string `json:"why"`
+}
+
+// Rejudged has an attempt judged again. Its verdict of before stays in the
+// ledger and counts no more once there is the new one.
+type Rejudged struct {
+	Attempt      uint64 `json:"attempt"`
+	Why          string `json:"why"`
+	AllowSuspect bool   `json:"allow_suspect,omitzero"`
+}
+
+// CommandTaken is the outcome of a command that the harness took: its event's
+// subject is command:<id>.
+type CommandTaken struct {
+	ID      string `json:"id"`
+	Command string `json:"command"`
+	// Outcome is applied or not_applied.
+	Outcome string `json:"outcome"`
+	// Why says why it was not applied, or what came of it.
+	Why string `json:"why,omitzero"`
+	// Number is what it made: an experiment's number, say.
+	Number uint64 `json:"number,omitzero"`
+}
+
+// The values of CommandTaken.Outcome.
+const (
+	CommandApplied    = "applied"
+	CommandNotApplied = "not_applied"
+)
+
+// CommandRejected is a command that the harness refused to take.
+type CommandRejected struct {
+	// ID and Command are as the command says; empty when it can't be read.
+	ID      string `json:"id,omitzero"`
+	Command string `json:"command,omitzero"`
+	Why     string `json:"why"`
+}
+
+// OwnerMessage is what the owner told a trial.
+type OwnerMessage struct {
+	Trial uint64 `json:"trial"`
+	Text  string `json:"text"`
 }
 
 // Advice is what an advisor says.

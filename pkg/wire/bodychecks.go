@@ -19,28 +19,32 @@ const (
 )
 
 // Kind gives each body's kind.
-func (LedgerOpened) Kind() string { return KindLedgerOpened }
-func (RunCreated) Kind() string   { return KindRunCreated }
-func (RunSettings) Kind() string  { return KindRunSettings }
-func (RunPaused) Kind() string    { return KindRunPaused }
-func (RunResumed) Kind() string   { return KindRunResumed }
-func (RunEnded) Kind() string     { return KindRunEnded }
-func (Queue) Kind() string        { return KindQueue }
-func (TrialStarted) Kind() string { return KindTrialStarted }
-func (TrialEnded) Kind() string   { return KindTrialEnded }
-func (AgentPrompt) Kind() string  { return KindAgentPrompt }
-func (ModelCall) Kind() string    { return KindModelCall }
-func (Attempt) Kind() string      { return KindAttempt }
-func (Build) Kind() string        { return KindBuild }
-func (Check) Kind() string        { return KindCheck }
-func (Measure) Kind() string      { return KindMeasure }
-func (Verdict) Kind() string      { return KindVerdict }
-func (Champion) Kind() string     { return KindChampion }
-func (Disqualified) Kind() string { return KindDisqualified }
-func (Advice) Kind() string       { return KindAdvice }
-func (Source) Kind() string       { return KindSource }
-func (Document) Kind() string     { return KindDocument }
-func (RigCheck) Kind() string     { return KindRigCheck }
+func (LedgerOpened) Kind() string    { return KindLedgerOpened }
+func (RunCreated) Kind() string      { return KindRunCreated }
+func (RunSettings) Kind() string     { return KindRunSettings }
+func (RunPaused) Kind() string       { return KindRunPaused }
+func (RunResumed) Kind() string      { return KindRunResumed }
+func (RunEnded) Kind() string        { return KindRunEnded }
+func (Queue) Kind() string           { return KindQueue }
+func (TrialStarted) Kind() string    { return KindTrialStarted }
+func (TrialEnded) Kind() string      { return KindTrialEnded }
+func (AgentPrompt) Kind() string     { return KindAgentPrompt }
+func (ModelCall) Kind() string       { return KindModelCall }
+func (Attempt) Kind() string         { return KindAttempt }
+func (Build) Kind() string           { return KindBuild }
+func (Check) Kind() string           { return KindCheck }
+func (Measure) Kind() string         { return KindMeasure }
+func (Verdict) Kind() string         { return KindVerdict }
+func (Champion) Kind() string        { return KindChampion }
+func (Disqualified) Kind() string    { return KindDisqualified }
+func (Advice) Kind() string          { return KindAdvice }
+func (Source) Kind() string          { return KindSource }
+func (Document) Kind() string        { return KindDocument }
+func (RigCheck) Kind() string        { return KindRigCheck }
+func (Rejudged) Kind() string        { return KindRejudged }
+func (CommandTaken) Kind() string    { return KindCommand }
+func (CommandRejected) Kind() string { return KindCommandRejected }
+func (OwnerMessage) Kind() string    { return KindOwnerMessage }
 
 // first gives the first of the errors that is one.
 func first(errs ...error) error {
@@ -132,6 +136,11 @@ func (b RunCreated) Check() error {
 		count("lanes", b.Lanes), count("seed", b.Seed), b.Budget.check()); err != nil {
 		return err
 	}
+	if b.Source != nil {
+		if err := b.Source.Check(); err != nil {
+			return err
+		}
+	}
 	if m := b.Metric; m != nil {
 		return first(some("metric.name", m.Name, maxName), atMost("metric.unit", m.Unit, maxName),
 			oneOf("metric.direction", m.Direction, []string{DirectionMin, DirectionMax}), finite("metric.bound", m.Bound))
@@ -211,18 +220,52 @@ func (b ModelCall) Check() error {
 // Check implements Body.
 func (b Attempt) Check() error {
 	return first(number("attempt", b.Attempt), number("trial", b.Trial), count("lane", b.Lane), count("experiment", b.Experiment),
-		atMost("title", b.Title, maxTitle), checkPatch(b.Patch), count("files", b.Files), count("added", b.Added), count("removed", b.Removed))
+		atMost("title", b.Title, maxTitle), checkPatch(b.Patch), count("files", b.Files), count("added", b.Added), count("removed", b.Removed),
+		atMost("diff", b.Diff, MaxDiffBytes), atMost("why", b.Why, maxWhy), count("parent", b.Parent), checkTunables(b.Tunables))
 }
+
+func checkTunables(values map[string]string) error {
+	if len(values) > maxValues {
+		return fmt.Errorf("tunables has %d entries, at most %d", len(values), maxValues)
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if err := first(some("tunables' name", name, maxName), atMost("tunables."+clip(name), values[name], maxName)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxCases bounds the runs of a step.
+const maxCases = 10_000
 
 // Check implements Body.
 func (b Step) Check() error {
-	return first(number("attempt", b.Attempt), atMost("why", b.Why, maxWhy), count("wall_ms", b.WallMS), checkValues(b.Values))
+	if len(b.Cases) > maxCases {
+		return fmt.Errorf("cases has %d entries, at most %d", len(b.Cases), maxCases)
+	}
+	for i, c := range b.Cases {
+		if err := first(count("seed", c.Seed), atMost("why", c.Why, maxWhy), finite("wall_ms", &c.WallMS), finite("cpu_ms", &c.CPUMS),
+			count("rss", c.RSS), checkValues(c.Values)); err != nil {
+			return fmt.Errorf("cases[%d]: %w", i, err)
+		}
+	}
+	if e := b.Effect; e != nil {
+		for name, v := range map[string]*float64{"center": &e.Center, "low": &e.Low, "high": &e.High, "confidence": &e.Confidence, "least": &e.Least} {
+			if err := finite("effect."+name, v); err != nil {
+				return err
+			}
+		}
+	}
+	return first(count("attempt", b.Attempt), count("judging", b.Judging), atMost("why", b.Why, maxWhy), count("wall_ms", b.WallMS),
+		checkValues(b.Values), atMost("output", b.Output, MaxOutputBytes))
 }
 
 // Check implements Body.
 func (b Verdict) Check() error {
 	if err := first(number("attempt", b.Attempt), oneOf("outcome", b.Outcome, VerdictOutcomes), finite("score", b.Score),
-		finite("low", b.Low), finite("high", b.High), checkValues(b.Values), atMost("why", b.Why, maxWhy)); err != nil {
+		finite("low", b.Low), finite("high", b.High), checkValues(b.Values), atMost("why", b.Why, maxWhy),
+		count("judging", b.Judging), atMost("step", b.Step, maxName), count("against", b.Against)); err != nil {
 		return err
 	}
 	if b.Outcome == VerdictPromoted && b.Score == nil {
@@ -239,6 +282,30 @@ func (b Champion) Check() error {
 // Check implements Body.
 func (b Disqualified) Check() error {
 	return first(number("attempt", b.Attempt), atMost("why", b.Why, maxWhy))
+}
+
+// Check implements Body.
+func (b Rejudged) Check() error {
+	return first(number("attempt", b.Attempt), atMost("why", b.Why, maxWhy))
+}
+
+// Check implements Body.
+func (b CommandTaken) Check() error {
+	if !IsCommandID(b.ID) {
+		return fmt.Errorf("id %q is none of a command", clip(b.ID))
+	}
+	return first(some("command", b.Command, maxName), oneOf("outcome", b.Outcome, []string{CommandApplied, CommandNotApplied}),
+		atMost("why", b.Why, maxWhy), count("number", b.Number))
+}
+
+// Check implements Body.
+func (b CommandRejected) Check() error {
+	return first(atMost("id", b.ID, maxName), atMost("command", b.Command, maxName), some("why", b.Why, maxWhy))
+}
+
+// Check implements Body.
+func (b OwnerMessage) Check() error {
+	return first(number("trial", b.Trial), some("text", b.Text, maxText))
 }
 
 // Check implements Body.

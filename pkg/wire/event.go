@@ -54,13 +54,21 @@ const (
 	KindSource       = "source"
 	KindDocument     = "document"
 	KindRigCheck     = "rig_check"
+	// KindCommand and KindCommandRejected are what came of a command.
+	KindCommand         = "command"
+	KindCommandRejected = "command_rejected"
+	// KindOwnerMessage is what the owner told a trial.
+	KindOwnerMessage = "owner_message"
+	// KindRejudged has an attempt judged again.
+	KindRejudged = "rejudged"
 )
 
 // kinds are all of them.
 var kinds = []string{
 	KindLedgerOpened, KindRunCreated, KindRunSettings, KindRunPaused, KindRunResumed, KindRunEnded, KindQueue, KindTrialStarted,
 	KindTrialEnded, KindAgentPrompt, KindModelCall, KindAttempt, KindBuild, KindCheck, KindMeasure, KindVerdict, KindChampion,
-	KindDisqualified, KindAdvice, KindSource, KindDocument, KindRigCheck,
+	KindDisqualified, KindAdvice, KindSource, KindDocument, KindRigCheck, KindCommand, KindCommandRejected,
+	KindOwnerMessage, KindRejudged,
 }
 
 // KnownKind says that kind is one of the Kind constants.

@@ -3,6 +3,8 @@ package wire
 import (
 	"errors"
 	"fmt"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // The harness's API for its rig's supervisor: HTTP on a Unix socket.
@@ -11,6 +13,7 @@ import (
 //	GET  /v1/page?ledger=L&after=N&limit=M  a signed page: see DecodePage
 //	GET  /v1/health                         HarnessHealth
 //	POST /v1/reset                          ResetAsk in, LedgerState out
+//	POST /v1/commands                       CommandDelivery in, CommandAnswer out
 //
 // What it can't answer is a HarnessProblem, application/problem+json.
 const (
@@ -18,6 +21,8 @@ const (
 	HarnessPagePath   = "/v1/page"
 	HarnessHealthPath = "/v1/health"
 	HarnessResetPath  = "/v1/reset"
+	// HarnessCommandsPath takes commands.
+	HarnessCommandsPath = "/v1/commands"
 )
 
 // The values of HarnessProblem.Code that a caller decides by.
@@ -81,6 +86,34 @@ type ResetAsk struct {
 	Ledger string `json:"ledger"`
 	Why    string `json:"why"`
 }
+
+// CommandDelivery hands the harness a command, with what it brings. The same
+// command may be handed again: it is taken once.
+type CommandDelivery struct {
+	// Command is the command as control signed it.
+	Command jsontext.Value `json:"command"`
+	// Staged is the folder in the harness's inbox with what was staged for
+	// it, if it brings something: kit and project, each a tree.
+	Staged string `json:"staged,omitzero"`
+	// Failed is why it could not be staged: the command is then recorded as
+	// not applied.
+	Failed string `json:"failed,omitzero"`
+}
+
+// CommandAnswer is what came of a command.
+type CommandAnswer struct {
+	ID string `json:"id"`
+	// State is applying while there is no outcome yet; else applied,
+	// not_applied or rejected, as the ledger has it.
+	State string `json:"state"`
+	Why   string `json:"why,omitzero"`
+}
+
+// The further values of CommandAnswer.State.
+const (
+	CommandApplying   = "applying"
+	CommandIsRejected = "rejected"
+)
 
 // HarnessProblem is an answer of the harness that is an error, as RFC 9457
 // has it.

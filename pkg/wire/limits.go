@@ -46,6 +46,20 @@ const (
 	// call to control's API that states no limit of its own.
 	MaxBodyBytes = 1 << 20
 
+	// MaxCommandBytes is the largest command, signed.
+	MaxCommandBytes = 1 << 20
+
+	// MaxCommandsWaiting is how many commands of one rig the bus holds.
+	MaxCommandsWaiting = 100
+
+	// MaxLanes is how many trials of one run work at once at most.
+	MaxLanes = 64
+
+	// MaxDiffBytes is how much of a patch an attempt's event carries, and
+	// MaxOutputBytes how much of what a step printed its event does.
+	MaxDiffBytes   = 128 << 10
+	MaxOutputBytes = 8 << 10
+
 	// MaxBrokerLine is the largest line on the broker's socket.
 	MaxBrokerLine = 1 << 20
 

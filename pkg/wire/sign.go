@@ -20,8 +20,9 @@ type Domain string
 
 // The domains. Each thing that is signed has its own.
 const (
-	DomainPage   Domain = "page"
-	DomainAnswer Domain = "answer"
+	DomainPage    Domain = "page"
+	DomainAnswer  Domain = "answer"
+	DomainCommand Domain = "command"
 )
 
 func (d Domain) prefix() []byte { return []byte("thermite/" + string(d) + "/v1\n") }
