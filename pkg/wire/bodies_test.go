@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -39,7 +40,8 @@ var bodyKinds = []bodyKind{ofKind[wire.LedgerOpened](), ofKind[wire.RunCreated](
 	ofKind[wire.TrialStarted](), ofKind[wire.TrialEnded](), ofKind[wire.AgentPrompt](), ofKind[wire.ModelCall](),
 	ofKind[wire.Attempt](), ofKind[wire.Build](), ofKind[wire.Check](), ofKind[wire.Measure](), ofKind[wire.Verdict](),
 	ofKind[wire.Champion](), ofKind[wire.Disqualified](), ofKind[wire.Advice](), ofKind[wire.Source](),
-	ofKind[wire.Document](), ofKind[wire.RigCheck]()}
+	ofKind[wire.Document](), ofKind[wire.RigCheck](), ofKind[wire.Rejudged](), ofKind[wire.CommandTaken](),
+	ofKind[wire.CommandRejected](), ofKind[wire.OwnerMessage]()}
 
 // drawInto fills v; good values of texts with a fixed form are likely.
 func drawInto(t *rapid.T, v reflect.Value, name string) {
@@ -62,7 +64,12 @@ func drawInto(t *rapid.T, v reflect.Value, name string) {
 	case reflect.Float64:
 		v.SetFloat(rapid.Float64().Draw(t, name))
 	case reflect.Map:
-		v.Set(reflect.ValueOf(rapid.MapOfN(rapid.StringN(0, 5, 20), rapid.Float64(), 0, 3).Draw(t, name)))
+		v.Set(reflect.MakeMap(v.Type()))
+		for _, key := range rapid.SliceOfN(rapid.StringN(0, 5, 20), 0, 3).Draw(t, name) {
+			value := reflect.New(v.Type().Elem()).Elem()
+			drawInto(t, value, name)
+			v.SetMapIndex(reflect.ValueOf(key), value)
+		}
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), rapid.IntRange(0, 3).Draw(t, name), 3))
 		for i := range v.Len() {
@@ -72,9 +79,11 @@ func drawInto(t *rapid.T, v reflect.Value, name string) {
 }
 
 func drawText(t *rapid.T, name string) string {
-	likely := map[string][]string{"Outcome": append(append(wire.RunOutcomes[:3:3], wire.TrialOutcomes...), wire.VerdictOutcomes...),
+	likely := map[string][]string{"Outcome": slices.Concat(wire.RunOutcomes, wire.TrialOutcomes, wire.VerdictOutcomes, []string{wire.CommandApplied, wire.CommandNotApplied}),
 		"Op": wire.QueueOps, "Direction": {"min", "max"}, "Campaign": {"circles"}, "Kit": {"bytecount"},
-		"Before": {"", "abcdefgh"}, "Patch": {"", strings.Repeat("0a", 32)}}[name]
+		"Before": {"", "abcdefgh"}, "Patch": {"", strings.Repeat("0a", 32)}, "Digest": {"", strings.Repeat("0a", 32)},
+		"Embedded": {"", "bytecount"}, "Git": {"", "https://example.org/kit.git"}, "Commit": {"", strings.Repeat("0a", 20)},
+		"ID": {strings.Repeat("a2", 13)}}[name]
 	if len(likely) > 0 && rapid.IntRange(0, 9).Draw(t, "likely") > 0 {
 		return rapid.SampledFrom(likely).Draw(t, name)
 	}
@@ -148,13 +157,24 @@ func TestBodiesThatAreWrong(t *testing.T) {
 		{wire.TrialEnded{Trial: 1, Outcome: "dead"}, "outcome"},
 		{wire.ModelCall{}, "model"},
 		{wire.Attempt{Attempt: 1, Trial: 1, Patch: "abc"}, "patch"},
-		{wire.Build{}, "attempt"},
+		{wire.Attempt{Attempt: 1, Trial: 1, Tunables: map[string]string{"": "x"}}, "tunables' name"},
+		{wire.Attempt{Attempt: 1, Trial: 1, Diff: strings.Repeat("x", wire.MaxDiffBytes+1)}, "diff"},
+		{wire.Build{Step: wire.Step{Attempt: 1 << 60}}, "attempt"},
+		{wire.Build{Step: wire.Step{Output: strings.Repeat("x", wire.MaxOutputBytes+1)}}, "output"},
+		{wire.Check{Step: wire.Step{Cases: []wire.StepCase{{}, {CPUMS: nan}}}}, "cases[1]: cpu_ms"},
+		{wire.Measure{Step: wire.Step{Effect: &wire.Effect{Least: nan}}}, "effect.least"},
 		{wire.Check{Step: wire.Step{Attempt: 1, Values: map[string]float64{"sum": nan}}}, "values.sum"},
 		{wire.Measure{Step: wire.Step{Attempt: 1, Values: map[string]float64{"": 1}}}, "values' name"},
 		{wire.Verdict{Attempt: 1, Outcome: wire.VerdictPromoted}, "score"},
 		{wire.Verdict{Attempt: 1, Outcome: "failed", Low: &nan}, "low"},
 		{wire.Champion{Score: &nan}, "score"},
 		{wire.Disqualified{}, "attempt"},
+		{wire.Rejudged{}, "attempt"},
+		{wire.CommandTaken{ID: "x", Command: wire.CommandRunPause, Outcome: wire.CommandApplied}, "id"},
+		{wire.CommandTaken{ID: strings.Repeat("a2", 13), Command: wire.CommandRunPause, Outcome: "done"}, "outcome"},
+		{wire.CommandRejected{}, "why"},
+		{wire.OwnerMessage{Trial: 1}, "text"},
+		{wire.RunCreated{Campaign: "c", Kit: "k", Source: &wire.KitSource{}}, "kit: exactly one"},
 		{wire.Advice{Text: "x"}, "title"},
 		{wire.Source{Title: strings.Repeat("x", 1000)}, "title"},
 		{wire.Document{}, "title"},
