@@ -61,13 +61,31 @@ func embedded(name string) (Tree, error) {
 	return tree, err
 }
 
+// Shipped gives what a kit that ships states, with its files: to show, not to
+// stage.
+func Shipped(name string) (Kit, Tree, error) {
+	tree, err := shippedKit(name)
+	if err != nil {
+		return Kit{}, nil, err
+	}
+	main, _ := tree.File(FileName)
+	k, err := Decode(main.Data)
+	if err != nil {
+		return Kit{}, nil, fmt.Errorf("reading the kit %s that ships: %w", name, err)
+	}
+	return k, tree, nil
+}
+
+// ErrNotShipped says that no kit of that name ships.
+var ErrNotShipped = errors.New("no such kit ships")
+
 func shippedKit(name string) (Tree, error) {
 	if err := wire.CheckName("kit", name); err != nil {
 		return nil, err
 	}
 	tree, err := embedded(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("no kit %q ships: there are %s", name, strings.Join(Names(), ", "))
+		return nil, fmt.Errorf("kit %q: %w: there are %s", name, ErrNotShipped, strings.Join(Names(), ", "))
 	}
 	return tree, err
 }
