@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"net/url"
 
+	"thermite/pkg/control/identity"
 	"thermite/pkg/control/rigs"
+	"thermite/pkg/wire"
 )
 
 // byUp is who makes the rig beside control, for the audit log.
@@ -27,6 +29,15 @@ func (c *Control) SignInLink(ctx context.Context) (string, error) {
 		return "", err
 	}
 	return c.URL() + "/signin?code=" + url.QueryEscape(code), nil
+}
+
+// SigningKey is what control's commands and answers are signed with.
+func (c *Control) SigningKey() wire.PublicKey { return c.identity.Signer.Public() }
+
+// WriteSigningKey writes it where a harness of this machine reads it. Control
+// keeps a copy as signing.pub in its own folder, which nobody else may enter.
+func (c *Control) WriteSigningKey(path string) error {
+	return identity.WritePublicKey(path, c.SigningKey())
 }
 
 // KeepRig gives a token of the rig, which it makes if it is not there. One

@@ -1,7 +1,8 @@
 // Package identity is control's own keys, and how tokens are made and
 // compared. The keys stand in control's state folder, each a file that only
 // control's user may read, made at the first start and never again. None
-// leaves this folder, and none is ever printed.
+// leaves this folder, and none is ever printed. What a rig gets is the public
+// part of the signing key, a file beside it.
 package identity
 
 import (
@@ -23,6 +24,7 @@ import (
 // The files in control's state folder.
 const (
 	SigningKeyFile = "signing.key"
+	PublicKeyFile  = "signing.pub"
 	ControlSeed    = "bus-control.seed"
 	SystemSeed     = "bus-system.seed"
 	BackupSeed     = "bus-backup.seed"
@@ -49,6 +51,9 @@ func Open(dir string, random io.Reader) (*Identity, error) {
 	if id.Signer, err = openSigner(filepath.Join(dir, SigningKeyFile), random); err != nil {
 		return nil, fmt.Errorf("opening control's signing key: %w", err)
 	}
+	if err := WritePublicKey(filepath.Join(dir, PublicKeyFile), id.Signer.Public()); err != nil {
+		return nil, err
+	}
 	for _, k := range []struct {
 		key  **bus.UserKey
 		file string
@@ -58,6 +63,15 @@ func Open(dir string, random io.Reader) (*Identity, error) {
 		}
 	}
 	return id, nil
+}
+
+// WritePublicKey writes the key that control signs with to a file, one line,
+// as a harness reads it: what control's commands are checked with.
+func WritePublicKey(path string, key wire.PublicKey) error {
+	if _, err := files.Keep(path, []byte(key.String()+"\n"), 0o644); err != nil {
+		return fmt.Errorf("writing control's public key: %w", err)
+	}
+	return nil
 }
 
 // keepFolder makes the folder, and refuses one that others may enter.

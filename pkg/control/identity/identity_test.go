@@ -48,14 +48,21 @@ func TestKeysAreMadeOnceAndAreControlsAlone(t *testing.T) {
 	var names []string
 	for _, f := range files {
 		names = append(names, f.Name())
+		if f.Name() == identity.PublicKeyFile {
+			continue
+		}
 		if info, err := f.Info(); err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("%s: %v, %v", f.Name(), info.Mode(), err)
 		}
 	}
-	want := []string{identity.BackupSeed, identity.ControlSeed, identity.SystemSeed, identity.SigningKeyFile}
+	want := []string{identity.BackupSeed, identity.ControlSeed, identity.SystemSeed, identity.SigningKeyFile, identity.PublicKeyFile}
 	slices.Sort(want)
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Error(diff)
+	}
+	// What a rig checks control's commands with, for whoever sets one up.
+	if b, err := os.ReadFile(filepath.Join(dir, identity.PublicKeyFile)); err != nil || string(b) != first.Signer.Public().String()+"\n" {
+		t.Errorf("the public key's file is %q, %v", b, err)
 	}
 }
 
