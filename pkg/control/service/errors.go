@@ -54,6 +54,16 @@ const (
 	CodeRigRetired      Code = "rig_retired"
 	CodeRigNotRetired   Code = "rig_not_retired"
 	CodeNoLedger        Code = "no_ledger"
+	CodeNoKit           Code = "no_kit"
+	CodeNoRun           Code = "no_run"
+	CodeNoExperiment    Code = "no_experiment"
+	CodeNoAttempt       Code = "no_attempt"
+	CodeNoPatch         Code = "no_patch"
+	CodeNoCampaign      Code = "no_campaign"
+	CodeNoCommand       Code = "no_command"
+	CodeRunExists       Code = "run_exists"
+	CodeRunEnded        Code = "run_ended"
+	CodeCommandOver     Code = "command_over"
 	CodeNoNeed          Code = "no_need"
 	CodeNeedStays       Code = "need_stays"
 	CodeNoToken         Code = "no_token"
@@ -97,6 +107,16 @@ var catalogue = map[Code]CodeInfo{
 	CodeMethod:          {KindMethod, "The path takes other methods: Allow says which"},
 	CodeNoRig:           {KindNotFound, "There is no rig of that name"},
 	CodeNoLedger:        {KindNotFound, "Control has no events of that ledger"},
+	CodeNoKit:           {KindNotFound, "No kit of that name ships"},
+	CodeNoRun:           {KindNotFound, "The rig has no run of that name"},
+	CodeNoExperiment:    {KindNotFound, "The run's queue has no such experiment"},
+	CodeNoAttempt:       {KindNotFound, "The run has no attempt of that number"},
+	CodeNoPatch:         {KindNotFound, "The attempt's event carries no patch"},
+	CodeNoCampaign:      {KindNotFound, "No run is in a campaign of that name"},
+	CodeNoCommand:       {KindNotFound, "There is no command with that id"},
+	CodeRunExists:       {KindConflict, "The rig has, or had, a run of that name"},
+	CodeRunEnded:        {KindConflict, "The run is over"},
+	CodeCommandOver:     {KindConflict, "The command has its outcome already"},
 	CodeNoNeed:          {KindNotFound, "Nothing with that id needs the owner"},
 	CodeNoToken:         {KindNotFound, "There is no token with that id"},
 	CodeRigExists:       {KindConflict, "The name is, or was, another rig's"},
