@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"thermite/pkg/broker/client"
 	"thermite/pkg/daemon"
 	"thermite/pkg/harness"
 	"thermite/pkg/sqlite"
@@ -35,6 +36,13 @@ func thisProgram() daemon.Program {
 			f.StringVar(&cfg.Rig, "rig", cfg.Rig, "the rig's name (THERMITE_RIG)")
 			f.StringVar(&cfg.StateDir, "state", cfg.StateDir, "folder of the ledger and the report key (THERMITE_HARNESS_STATE)")
 			f.StringVar(&cfg.Socket, "socket", cfg.Socket, "Unix socket for the supervisor, unless systemd hands one over (THERMITE_HARNESS_SOCKET)")
+			f.StringVar(&cfg.Broker, "broker", cfg.Broker, "the broker's Unix socket; without one no work is done (THERMITE_HARNESS_BROKER)")
+			f.StringVar(&cfg.Work, "work", cfg.Work, "folder of kits, lanes and judgings, which roles' users pass through; empty is work in the state's (THERMITE_HARNESS_WORK)")
+			f.StringVar(&cfg.Inbox, "inbox", cfg.Inbox, "folder where the supervisor puts what commands bring (THERMITE_HARNESS_INBOX)")
+			f.StringVar(&cfg.ControlKey, "control-key", cfg.ControlKey, "file with control's public key; without it no command is taken (THERMITE_CONTROL_KEY)")
+			f.StringVar(&cfg.TrialListen, "trial-listen", cfg.TrialListen, "address of the trial API, on loopback (THERMITE_HARNESS_TRIAL_LISTEN)")
+			f.StringVar(&cfg.Worker, "worker", cfg.Worker, "the program thermite-worker; empty is the one beside this (THERMITE_HARNESS_WORKER)")
+			f.StringVar(&cfg.Path, "path", cfg.Path, "PATH of the kits' and workers' commands (THERMITE_HARNESS_PATH)")
 			f.Uint64Var(&cfg.Sample, "sample", cfg.Sample, "how many events to make up; 0 makes none (THERMITE_HARNESS_SAMPLE)")
 			f.Float64Var(&cfg.SampleRate, "sample-rate", cfg.SampleRate, "how many of them a second; 0 is as fast as it goes (THERMITE_HARNESS_SAMPLE_RATE)")
 			f.Uint64Var(&cfg.SampleSeed, "sample-seed", cfg.SampleSeed, "seed of what they say (THERMITE_HARNESS_SAMPLE_SEED)")
@@ -54,6 +62,11 @@ func run(ctx context.Context, cfg harness.Config) error {
 	var err error
 	if cfg.Listener, err = daemon.Handed("unix"); err != nil {
 		return err
+	}
+	if cfg.Broker != "" {
+		roles := client.New(client.Config{Socket: cfg.Broker, Log: cfg.Log})
+		defer roles.Close()
+		cfg.Roles = roles
 	}
 	if err := cfg.Validate(); err != nil {
 		return daemon.UseError{Err: err}

@@ -173,6 +173,8 @@ func TestSettingsAreChecked(t *testing.T) {
 		"StateDir": func(c *harness.Config) { c.StateDir = "state" },
 		"Socket":   func(c *harness.Config) { c.Socket = "" },
 		"Sample":   func(c *harness.Config) { c.SampleRate = -1 },
+		"Broker":   func(c *harness.Config) { c.Broker = "/run/broker.sock" },
+		"Work":     func(c *harness.Config) { c.Work = "work" },
 		"Build":    func(c *harness.Config) { c.Build = "" },
 		"Now":      func(c *harness.Config) { c.Now = nil },
 	} {
@@ -190,7 +192,7 @@ func TestSettingsAreChecked(t *testing.T) {
 
 // Promise: every setting of the harness has its name in the environment.
 func TestSettingsHaveTheirNames(t *testing.T) {
-	handed := map[string]bool{"Build": true, "Listener": true, "Now": true, "Rand": true, "Log": true}
+	handed := map[string]bool{"WorkerArgs": true, "Roles": true, "Build": true, "Listener": true, "Now": true, "Rand": true, "Log": true}
 	names := map[string]bool{}
 	for f := range reflect.TypeFor[harness.Config]().Fields() {
 		name := f.Tag.Get("env")
