@@ -13,7 +13,8 @@ import "time"
 //	PUT    /v1/files/{path}               writes it
 //	DELETE /v1/files/{path}               removes it
 //	POST   /v1/attempts                   Submit in, Submitted out: 201
-//	GET    /v1/attempts                   TrialAttempts: those of its run, oldest first
+//	GET    /v1/attempts?after=N           TrialAttempts: those of its run, oldest first, after
+//	                                      attempt N: at most MaxTrialAttempts, without Output and Cases
 //	GET    /v1/attempts/{n}?wait=60s      TrialAttempt, once it has a verdict or the wait is over
 //
 // What it can't answer is a TrialProblem, application/problem+json.
@@ -128,7 +129,8 @@ type Submitted struct {
 	Attempt uint64 `json:"attempt"`
 }
 
-// TrialAttempts are the attempts of a run, as its workers may see them.
+// TrialAttempts are the attempts of a run, as its workers may see them. A
+// reader asks again after the last of them, until there are none.
 type TrialAttempts struct {
 	Attempts []TrialAttempt `json:"attempts"`
 }
@@ -171,5 +173,13 @@ type TrialProblem struct {
 // Error implements error.
 func (p *TrialProblem) Error() string { return "the trial API answers " + p.Code + ": " + p.Detail }
 
-// MaxTrialWait is the longest that a call of the trial API waits.
-const MaxTrialWait = 60 * time.Second
+// Bounds of the trial API: the longest that a call waits; the most attempts
+// in one answer; and the lengths, in bytes, of a title, of a reason and of a
+// line of progress.
+const (
+	MaxTrialWait     = 60 * time.Second
+	MaxTrialAttempts = 1000
+	MaxTrialTitle    = maxTitle
+	MaxTrialWhy      = maxWhy
+	MaxTrialProgress = 1000
+)
