@@ -19,6 +19,8 @@ type Rig struct {
 	Minutes []Bucket  `json:"minutes" nullable:"false" doc:"How many events fell in each of the newest minutes that had one, by the events' own times, oldest first"`
 	Hours   []Bucket  `json:"hours" nullable:"false" doc:"The same by hour"`
 	Check   *RigCheck `json:"check,omitzero" doc:"The rig's last check of itself"`
+	// Commands are at most mostCommands.
+	Commands []Command `json:"commands" nullable:"false" doc:"What came of the newest commands, at most 100, the newest first"`
 }
 
 // Failure says on which event a rig's fold failed.
@@ -66,114 +68,13 @@ type RigCheck struct {
 	Items []wire.RigCheckItem `json:"items,omitzero" doc:"What it checked"`
 }
 
-// The states of a run.
-const (
-	RunRunning = "running"
-	RunPaused  = "paused"
-	RunEnded   = "ended"
-	// RunSeen is a run of which no event told that it was created.
-	RunSeen = "seen"
-)
-
-// Run is a run on a rig.
-type Run struct {
-	Run        string       `json:"run" doc:"The run"`
-	State      string       `json:"state" doc:"running, paused or ended; seen: no event told yet that it was created"`
-	Why        string       `json:"why,omitzero" doc:"Why it is paused or ended"`
-	Outcome    string       `json:"outcome,omitzero" doc:"How it ended"`
-	Title      string       `json:"title" doc:"Its title"`
-	Campaign   string       `json:"campaign" doc:"The campaign that its own event names"`
-	Kit        string       `json:"kit" doc:"Its kit"`
-	KitVersion string       `json:"kit_version,omitzero" doc:"The kit's version"`
-	Worker     string       `json:"worker,omitzero" doc:"The program that works on its trials"`
-	LaneCount  uint64       `json:"lane_count" doc:"How many trials may work at once"`
-	Metric     *wire.Metric `json:"metric,omitzero" doc:"What a score is"`
-	Budget     *wire.Budget `json:"budget,omitzero" doc:"What it may use"`
-	Started    *Mark        `json:"started,omitzero" doc:"The event that created it"`
-	Ended      *Mark        `json:"ended,omitzero" doc:"The event that ended it"`
-	First      Mark         `json:"first" doc:"The first event that names it"`
-	Last       Mark         `json:"last" doc:"Its last event"`
-	Events     uint64       `json:"events" doc:"How many events it has"`
-	Trials     uint64       `json:"trials" doc:"How many trials there were"`
-	Attempts   uint64       `json:"attempts" doc:"How many attempts there were"`
-	Verdicts   []Count      `json:"verdicts" nullable:"false" doc:"The verdicts by outcome, in the outcomes' order"`
-	Scores     []Score      `json:"scores" nullable:"false" doc:"Every attempt's score, in the judge's order"`
-	Champion   *Champion    `json:"champion,omitzero" doc:"The best judged change; absent before the first"`
-	Champions  []Champion   `json:"champions" nullable:"false" doc:"All champions there were, oldest first: the steps of the best score"`
-	Lanes      []Lane       `json:"lanes" nullable:"false" doc:"The trials at work now, by lane"`
-	Queue      []Experiment `json:"queue" nullable:"false" doc:"The experiments that wait, in the queue's order"`
-	Proposed   []Experiment `json:"proposed" nullable:"false" doc:"Those that wait to be accepted"`
-	Working    []Experiment `json:"working" nullable:"false" doc:"Those that a lane works on"`
-	Finished   uint64       `json:"finished" doc:"How many experiments were finished"`
-	Dropped    uint64       `json:"dropped" doc:"How many were dropped"`
-	Newest     []Attempt    `json:"newest" nullable:"false" doc:"The newest attempts, at most 100, the newest first"`
-}
-
-// Score is an attempt's score, by its verdict.
-type Score struct {
+// Command is what came of a command that the rig's harness was given.
+type Command struct {
 	Mark
-	Attempt      uint64  `json:"attempt" doc:"The attempt"`
-	Outcome      string  `json:"outcome" doc:"Its verdict"`
-	Score        float64 `json:"score" doc:"Its score"`
-	Disqualified bool    `json:"disqualified,omitzero" doc:"Whether it counts no more"`
-}
-
-// Champion is a run's best judged change from its event on.
-type Champion struct {
-	Mark
-	Attempt      uint64   `json:"attempt" doc:"The attempt; 0 for the kit's base"`
-	Score        *float64 `json:"score,omitzero" doc:"Its score"`
-	Patch        string   `json:"patch,omitzero" doc:"The SHA-256 of its patch on the kit's base"`
-	Why          string   `json:"why,omitzero" doc:"Why"`
-	Disqualified bool     `json:"disqualified,omitzero" doc:"Whether its attempt counts no more"`
-}
-
-// Lane is a trial at work.
-type Lane struct {
-	Lane       uint64 `json:"lane" doc:"The lane"`
-	Trial      uint64 `json:"trial" doc:"The trial at work in it"`
-	Experiment uint64 `json:"experiment,omitzero" doc:"What it works on"`
-	Worker     string `json:"worker" doc:"The program"`
-	Started    Mark   `json:"started" doc:"The event that started it"`
-	Attempts   uint64 `json:"attempts" doc:"How many attempts it submitted"`
-}
-
-// The states of an experiment that is not out of the queue.
-const (
-	ExperimentProposed = "proposed"
-	ExperimentWaiting  = "waiting"
-	ExperimentWorking  = "working"
-)
-
-// Experiment is an idea in a run's queue.
-type Experiment struct {
-	Experiment uint64 `json:"experiment" doc:"Its number in the run"`
-	Title      string `json:"title" doc:"The idea"`
-	State      string `json:"state" doc:"proposed, waiting or working"`
-	Position   uint64 `json:"position,omitzero" doc:"Where it waits, from 1; absent when it doesn't"`
-	Lane       uint64 `json:"lane,omitzero" doc:"The lane that works on it"`
-	Trial      uint64 `json:"trial,omitzero" doc:"The trial that does"`
-	By         string `json:"by" doc:"Who added it"`
-	Why        string `json:"why,omitzero" doc:"The reason of its last change"`
-	Added      Mark   `json:"added" doc:"The event that added it"`
-}
-
-// Attempt is a candidate with how far its judging came.
-type Attempt struct {
-	Mark
-	Attempt      uint64   `json:"attempt" doc:"Its number in the run"`
-	Trial        uint64   `json:"trial" doc:"The trial that submitted it"`
-	Lane         uint64   `json:"lane,omitzero" doc:"That trial's lane"`
-	Experiment   uint64   `json:"experiment,omitzero" doc:"What it is of"`
-	Title        string   `json:"title,omitzero" doc:"What it is"`
-	Patch        string   `json:"patch,omitzero" doc:"The SHA-256 of its patch"`
-	Files        uint64   `json:"files,omitzero" doc:"Files that the patch changes"`
-	Added        uint64   `json:"added,omitzero" doc:"Lines it adds"`
-	Removed      uint64   `json:"removed,omitzero" doc:"Lines it removes"`
-	Step         string   `json:"step,omitzero" doc:"The last step of its judging: build, check or measure"`
-	Why          string   `json:"why,omitzero" doc:"Why that failed, or the verdict's reason"`
-	Outcome      string   `json:"outcome,omitzero" doc:"Its verdict; absent before that"`
-	Score        *float64 `json:"score,omitzero" doc:"Its score"`
-	JudgedMS     uint64   `json:"judged_ms,omitzero" doc:"What its judging took, in milliseconds"`
-	Disqualified bool     `json:"disqualified,omitzero" doc:"Whether it counts no more"`
+	ID      string `json:"id,omitzero" doc:"The command; empty when the rig could not read it"`
+	Command string `json:"command,omitzero" doc:"Its kind, such as queue.add"`
+	Run     string `json:"run,omitzero" doc:"The run it was about"`
+	Outcome string `json:"outcome" doc:"applied, not_applied or rejected"`
+	Why     string `json:"why,omitzero" doc:"Why not, or what came of it"`
+	Number  uint64 `json:"number,omitzero" doc:"What it made: an experiment's number, say"`
 }

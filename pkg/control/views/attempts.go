@@ -1,0 +1,4 @@
+package views
+
+// attempts are all of a run's attempts, compactly, as snapshots share them.
+type attempts struct{}
