@@ -33,7 +33,7 @@ func (s *Service) Kit(_ context.Context, c Caller, name string) (KitView, error)
 		return KitView{}, err
 	}
 	if !slices.Contains(kit.Names(), name) {
-		return KitView{}, newError(CodeNoKit, "no kit of that name ships: there are %s", strings.Join(kit.Names(), ", "))
+		return KitView{}, noKit("")
 	}
 	k, files, err := kit.Shipped(name)
 	if err != nil {
@@ -108,3 +108,12 @@ func stepsOfKit(k kit.Kit) []KitStep {
 
 // listOf gives a list that is never null.
 func listOf[T any](list []T) []T { return append([]T{}, list...) }
+
+// noKit says that no kit of that name ships, and where it was named.
+func noKit(location string) error {
+	e := newError(CodeNoKit, "no kit of that name ships: there are %s", strings.Join(kit.Names(), ", "))
+	if location != "" {
+		e.Code, e.Fields = CodeInvalid, []FieldError{{Location: location, Message: "no such kit ships"}}
+	}
+	return e
+}

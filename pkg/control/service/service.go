@@ -34,6 +34,9 @@ type Config struct {
 	Needs  *needs.Needs
 	Views  *views.Views
 	Events *events.Reader
+	// Commands and Runs are the rigs' commands, and the run registry.
+	Commands Commands
+	Runs     Runs
 	// Bus says how control's parts on the bus are.
 	Bus Bus
 	// Join is what a new rig must know beside its name and token.
