@@ -311,16 +311,7 @@ func (g git) commits(ctx context.Context, subject string, trees ...Tree) ([]stri
 	var in bytes.Buffer
 	for i, tree := range trees {
 		fmt.Fprintf(&in, "commit refs/heads/main\nmark :%d\ncommitter Thermite <kits@thermite.invalid> 1764547200 +0000\ndata %d\n%s\n", i+1, len(subject), subject)
-		in.WriteString("deleteall\n")
-		for _, f := range tree {
-			mode := "100644"
-			if f.Mode&0o100 != 0 {
-				mode = "100755"
-			}
-			fmt.Fprintf(&in, "M %s inline %s\ndata %d\n", mode, f.Path, len(f.Data))
-			in.Write(f.Data)
-			in.WriteByte('\n')
-		}
+		importTree(&in, tree)
 		fmt.Fprintf(&in, "get-mark :%d\n", i+1)
 	}
 	in.WriteString("done\n")
@@ -333,4 +324,19 @@ func (g git) commits(ctx context.Context, subject string, trees ...Tree) ([]stri
 		return nil, fmt.Errorf("running git fast-import: it gave %q for %d commits", clip(string(out)), len(trees))
 	}
 	return ids, nil
+}
+
+// importTree writes for fast-import that a commit has the tree and nothing
+// else.
+func importTree(in *bytes.Buffer, tree Tree) {
+	in.WriteString("deleteall\n")
+	for _, f := range tree {
+		mode := "100644"
+		if f.Mode&0o100 != 0 {
+			mode = "100755"
+		}
+		fmt.Fprintf(in, "M %s inline %s\ndata %d\n", mode, f.Path, len(f.Data))
+		in.Write(f.Data)
+		in.WriteByte('\n')
+	}
 }
