@@ -101,4 +101,3 @@ func clipped(diff string, most int) (string, bool) {
 	}
 	return diff[:end], true
 }
-

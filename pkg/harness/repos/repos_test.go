@@ -117,8 +117,10 @@ func TestADamagedRepositoryIsMadeAgain(t *testing.T) {
 				write(t, object, "")
 			}
 		},
-		"main is nothing": func(t *testing.T, repo string) { write(t, filepath.Join(repo, "refs", "heads", "main"), strings.Repeat("1", 40)+"\n") },
-		"it is a file":    func(t *testing.T, repo string) { os.RemoveAll(repo); write(t, repo, "") },
+		"main is nothing": func(t *testing.T, repo string) {
+			write(t, filepath.Join(repo, "refs", "heads", "main"), strings.Repeat("1", 40)+"\n")
+		},
+		"it is a file": func(t *testing.T, repo string) { os.RemoveAll(repo); write(t, repo, "") },
 		"it has more": func(t *testing.T, repo string) {
 			if err := (kit.Repository{Dir: repo}).Append(t.Context(), kit.Commit{Tree: tree(7), Message: "a", Time: time.Unix(1, 0)}, kit.Commit{Tree: tree(8), Message: "b", Time: time.Unix(1, 0)}); err != nil {
 				t.Fatal(err)
