@@ -77,6 +77,9 @@ again, the call says that the thing is there already, and a rig or a reader can 
 
 var tags = []*huma.Tag{
 	{Name: tagRigs, Description: "The machines that work, and what they did"},
+	{Name: tagRuns, Description: "What the rigs work on: runs with their queue, trials, attempts and champions, and the campaigns they are in"},
+	{Name: tagKits, Description: "The problems that come with Thermite"},
+	{Name: tagCommands, Description: "What control told its rigs to do, and what came of it"},
 	{Name: tagRecord, Description: "What was done, by whom, and what waits for the owner"},
 	{Name: tagState, Description: "How control and the message bus are"},
 	{Name: tagTokens, Description: "Who may sign in"},
@@ -85,6 +88,9 @@ var tags = []*huma.Tag{
 
 const (
 	tagRigs       = "Rigs"
+	tagRuns       = "Runs"
+	tagKits       = "Kits"
+	tagCommands   = "Commands"
 	tagRecord     = "Record"
 	tagState      = "State"
 	tagTokens     = "Tokens"

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
-	"time"
 
 	"thermite/pkg/control/service"
 )
@@ -30,14 +29,9 @@ func (q *eventsQuery) query() (service.EventsQuery, error) {
 		}
 		out.After = after
 	}
-	if q.Wait != "" {
-		wait, err := time.ParseDuration(q.Wait)
-		if err != nil {
-			return out, wrongQuery("wait", "wait must be a time such as 30s")
-		}
-		out.Wait = wait
-	}
-	return out, nil
+	var err error
+	out.Wait, err = waitOf(q.Wait)
+	return out, err
 }
 
 // wrongQuery says what is wrong with a part of the query.

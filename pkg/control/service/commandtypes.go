@@ -51,6 +51,6 @@ type CommandList struct {
 // CommandQuery says which commands.
 type CommandQuery struct {
 	PageQuery
-	// Rig, if not empty, is the only one whose commands to give.
-	Rig string
+	// Rig and Run, when not empty, must be the command's.
+	Rig, Run string
 }
