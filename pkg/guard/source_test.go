@@ -48,7 +48,7 @@ var pure = []string{
 	"pkg/control/reports/judge.go",
 	"pkg/control/reports/refusals.go",
 	"pkg/control/apply/plan.go",
-	"pkg/harness/ledger/fold.go",
+	"pkg/harness/ledger/fold.go", "pkg/harness/state",
 	"pkg/supervisor/reports/relay.go",
 	"pkg/kit/decode.go", "pkg/kit/check.go", "pkg/kit/defaults.go", "pkg/kit/paths.go", "pkg/kit/steps.go",
 	"pkg/kit/tree.go", "pkg/kit/overlay.go", "pkg/kit/tunable.go", "pkg/kit/answer.go",
