@@ -1,0 +1,238 @@
+// Package steps runs jobs of `thermite-worker step` as roles' users, through
+// the broker: what the harness must have done with files that only those
+// users may touch. See wire/step.go.
+package steps
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"thermite/pkg/wire"
+)
+
+// Broker is what a step needs of the broker's client.
+type Broker interface {
+	Start(ctx context.Context, s wire.BrokerStart) (wire.BrokerStarted, error)
+	Wait(ctx context.Context, id string) (wire.BrokerExited, error)
+	Signal(ctx context.Context, id, signal string) error
+	Forget(ctx context.Context, id string) error
+}
+
+// Config is what steps are run with.
+type Config struct {
+	Roles Broker
+	// Argv is the command `thermite-worker step`, its program by an absolute
+	// path.
+	Argv []string
+	// Dir is for jobs that are too large for the broker's line. Roles' users
+	// can enter it and not list it: mode 0711.
+	Dir string
+	// Rand gives random bits for names.
+	Rand io.Reader
+	Log  *slog.Logger
+}
+
+// Runner runs steps. Its methods may be called from any goroutine.
+type Runner struct {
+	cfg Config
+	// draw is held by who draws of Rand.
+	draw sync.Mutex
+}
+
+// Prefix begins the id that a step's process has at the broker.
+const Prefix = "step-"
+
+// New makes a runner. Jobs that an earlier one left in its folder go.
+func New(cfg Config) (*Runner, error) {
+	if err := errors.Join(os.RemoveAll(cfg.Dir), os.MkdirAll(cfg.Dir, 0o711), os.Chmod(cfg.Dir, 0o711)); err != nil {
+		return nil, fmt.Errorf("making the folder of the steps' jobs: %w", err)
+	}
+	return &Runner{cfg: cfg}, nil
+}
+
+// A Step is one to run.
+type Step struct {
+	Role string
+	Ops  []wire.StepOp
+	// ReadOnly and ReadWrite are what it may use besides the system's
+	// programs and its own.
+	ReadOnly, ReadWrite []string
+	Limits              wire.BrokerLimits
+	Deadline            time.Duration
+	Network             bool
+	Ports               []int
+	// Output, if given, reads what was written to standard output, once every
+	// operation was done.
+	Output func(io.Reader) error
+}
+
+// An Error is a step that could not do all of its operations.
+type Error struct {
+	// Done is the operation that failed, the last of the result's; zero when
+	// the process gave no result.
+	Done wire.StepDone
+	// Exited is how the process ended.
+	Exited wire.BrokerExited
+	// Said is the end of what it wrote to standard error.
+	Said string
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	switch {
+	case e.Done.Error != "":
+		return e.Done.Error
+	case e.Exited.Over != "":
+		return "it used more " + e.Exited.Over + " than it may"
+	case e.Exited.TimedOut:
+		return fmt.Sprintf("it took more than its time, and was ended after %v", e.Exited.Wall.Round(time.Millisecond))
+	case e.Exited.Lost:
+		return "it ended with the broker"
+	}
+	return fmt.Sprintf("it ended with %d %s and no result: %s", e.Exited.Code, e.Exited.Signal, e.Said)
+}
+
+// Bounds of a step.
+const (
+	// maxLine is how large a job goes on the broker's line, which as a text
+	// in a text may be twice as long.
+	maxLine = wire.MaxBrokerLine / 4
+	// maxResult bounds what is read of a result, and maxSaid of what was said.
+	maxResult = 64 << 20
+	maxSaid   = 4 << 10
+	// maxEnd is how long the end of a step is waited for whose caller left.
+	maxEnd = 30 * time.Second
+	// idBytes make a name that nobody guesses: 128 bits.
+	idBytes = 16
+)
+
+// Run runs a step to its end, and gives what it did: with an *Error, as far
+// as it came. When ctx ends, the step is ended.
+func (r *Runner) Run(ctx context.Context, s Step) (result wire.StepResult, err error) {
+	start, clean, err := r.start(s)
+	if err != nil {
+		return result, fmt.Errorf("running a step as %s: %w", s.Role, err)
+	}
+	defer clean()
+	started, err := r.cfg.Roles.Start(ctx, start)
+	if err != nil {
+		r.end(start.ID) // it may run: the answer, not the start, may have failed
+		return result, fmt.Errorf("running a step as %s: %w", s.Role, err)
+	}
+	defer r.end(start.ID)
+	exited, err := r.cfg.Roles.Wait(ctx, start.ID)
+	if err == nil {
+		result, err = read(started.Folder, exited)
+	}
+	if err == nil && s.Output != nil {
+		err = output(started.Folder, s.Output)
+	}
+	if err != nil {
+		return result, fmt.Errorf("running a step as %s: %w", s.Role, err)
+	}
+	return result, nil
+}
+
+// start is what the broker is asked; clean removes what it took.
+func (r *Runner) start(s Step) (start wire.BrokerStart, clean func(), err error) {
+	clean = func() {}
+	name, err := r.name()
+	if err != nil {
+		return start, clean, err
+	}
+	job, err := wire.EncodeStepJob(wire.StepJob{Ops: s.Ops})
+	if err != nil {
+		return start, clean, err
+	}
+	start = wire.BrokerStart{ID: Prefix + name, Role: s.Role, Argv: r.cfg.Argv, Stdin: string(job), Result: true, Limits: s.Limits,
+		Deadline: s.Deadline, Network: s.Network, Ports: s.Ports, ReadOnly: append([]string{r.cfg.Argv[0]}, s.ReadOnly...), ReadWrite: s.ReadWrite}
+	if len(job) > maxLine {
+		start.Stdin, start.StdinFile = "", filepath.Join(r.cfg.Dir, name)
+		clean = func() { _ = os.Remove(start.StdinFile) } // what stays goes at the next start
+		err = errors.Join(os.WriteFile(start.StdinFile, job, 0o600), os.Chmod(start.StdinFile, 0o644))
+	}
+	return start, clean, err
+}
+
+func (r *Runner) name() (string, error) {
+	r.draw.Lock()
+	defer r.draw.Unlock()
+	var b [idBytes]byte
+	if _, err := io.ReadFull(r.cfg.Rand, b[:]); err != nil {
+		return "", fmt.Errorf("drawing a name: %w", err)
+	}
+	return hex.EncodeToString(b[:]), nil
+}
+
+// end ends a process, if it runs, and forgets it.
+func (r *Runner) end(id string) {
+	ctx, cancel := context.WithTimeout(context.Background(), maxEnd)
+	defer cancel()
+	err := r.cfg.Roles.Forget(ctx, id)
+	if err != nil && code(err) != wire.BrokerUnknown {
+		if err = r.cfg.Roles.Signal(ctx, id, "SIGKILL"); err == nil || code(err) == wire.BrokerEnded {
+			_, err = r.cfg.Roles.Wait(ctx, id)
+		}
+		if err == nil {
+			err = r.cfg.Roles.Forget(ctx, id)
+		}
+	}
+	if err != nil && code(err) != wire.BrokerUnknown {
+		r.cfg.Log.Warn("a step's process may still run", "process", id, "err", err)
+	}
+}
+
+func code(err error) string {
+	if problem := (*wire.BrokerProblem)(nil); errors.As(err, &problem) {
+		return problem.Code
+	}
+	return ""
+}
+
+// read reads a step's result, and says how it failed.
+func read(folder string, exited wire.BrokerExited) (result wire.StepResult, err error) {
+	failed := &Error{Exited: exited}
+	b, err := readFile(filepath.Join(folder, "result"), maxResult)
+	if err != nil {
+		return result, err
+	}
+	if exited.Code != 0 || len(b) == 0 {
+		said, err := readFile(filepath.Join(folder, "stderr"), maxSaid)
+		failed.Said = string(said)
+		return result, errors.Join(failed, err)
+	}
+	if result, err = wire.DecodeStepResult(b); err != nil {
+		return result, err
+	}
+	if n := len(result.Ops); n > 0 && result.Ops[n-1].Error != "" {
+		failed.Done = result.Ops[n-1]
+		return result, failed
+	}
+	return result, nil
+}
+
+func readFile(path string, most int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, most))
+}
+
+func output(folder string, take func(io.Reader) error) error {
+	f, err := os.Open(filepath.Join(folder, "stdout"))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return take(f)
+}
