@@ -23,6 +23,8 @@ type fold struct {
 	minutes histogram
 	hours   histogram
 	check   *RigCheck
+	// commands are the newest, oldest first.
+	commands []Command
 }
 
 func newFold(rig, ledger string) *fold {
@@ -55,6 +57,9 @@ func (f *fold) apply(m Message) error {
 		}
 		f.check = &RigCheck{Mark: f.last, OK: b.OK, Items: b.Items}
 	}
+	if err := f.command(m.Event); err != nil {
+		return err
+	}
 	if m.Event.Run == "" {
 		return nil
 	}
@@ -74,7 +79,7 @@ func (f *fold) apply(m Message) error {
 func (f *fold) snapshot() Rig {
 	r := Rig{Rig: f.rig, Ledger: f.ledger, Events: f.events, Unread: f.unread, Kinds: counts(f.kinds),
 		Recent: f.recent.lines(), Minutes: f.minutes.snapshot(), Hours: f.hours.snapshot(), Check: f.check,
-		Runs: make([]Run, 0, len(f.order))}
+		Runs: make([]Run, 0, len(f.order)), Commands: newestOf(f.commands, mostCommands)}
 	if f.events > 0 {
 		last := f.last
 		r.Last = &last

@@ -9,8 +9,22 @@ import (
 	"thermite/pkg/wire"
 )
 
-// sameTime compares wire's times, whose field nobody else sees.
-var sameTime = cmp.Comparer(func(a, b wire.Time) bool { return a.Time().Equal(b.Time()) })
+// sameTime compares wire's times, whose field nobody else sees, and runs with
+// the attempts that they don't list.
+var sameTime = cmp.Options{
+	cmp.Comparer(func(a, b wire.Time) bool { return a.Time().Equal(b.Time()) }),
+	cmp.Comparer(func(a, b attempts) bool { return cmp.Equal(oldOf(a), oldOf(b), timesOnly) }),
+	cmp.AllowUnexported(Run{}),
+}
+
+var timesOnly = cmp.Comparer(func(a, b wire.Time) bool { return a.Time().Equal(b.Time()) })
+
+func oldOf(a attempts) (list []Attempt) {
+	for i := range a.n {
+		list = append(list, a.at(i).whole())
+	}
+	return list
+}
 
 // frozen is a snapshot and what it said when it was taken.
 type frozen struct {
@@ -22,6 +36,13 @@ func freeze(t *rapid.T, r Rig) frozen {
 	said, err := wire.Canonical(r)
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, run := range r.Runs {
+		old, err := wire.Canonical(oldOf(run.old))
+		if err != nil {
+			t.Fatal(err)
+		}
+		said = append(said, old...)
 	}
 	return frozen{r, said}
 }
@@ -120,7 +141,7 @@ func TestFoldOfARun(t *testing.T) {
 	s.say(t, "controller", "", wire.LedgerOpened{})
 	s.say(t, "owner", "pack", wire.RunCreated{Campaign: "circles", Kit: "circle-packing-26", Title: "Pack 26", Metric: &bound, Lanes: 2})
 	s.say(t, "planner", "pack", wire.Queue{Op: wire.QueueAdded, Experiment: 1, Title: "hexagons"})
-	s.say(t, "planner", "pack", wire.Queue{Op: wire.QueueAdded, Experiment: 2, Title: "annealing", Position: 1})
+	s.say(t, "planner", "pack", wire.Queue{Op: wire.QueueAdded, Experiment: 2, Title: "annealing", Text: "cool it slowly", Position: 1})
 	s.say(t, "advisor:critic", "pack", wire.Queue{Op: wire.QueueAdded, Experiment: 3, Title: "grids", Proposed: true})
 	s.say(t, "controller", "pack", wire.Queue{Op: wire.QueueAssigned, Experiment: 2, Lane: 1, Trial: 1})
 	s.say(t, "controller", "pack", wire.TrialStarted{Trial: 1, Lane: 1, Experiment: 2, Worker: "tune"})
@@ -142,21 +163,25 @@ func TestFoldOfARun(t *testing.T) {
 	}
 	at := func(id int) Mark { return mark(s.all[id-1]) }
 	ptr := func(m Mark) *Mark { return &m }
-	champion := Champion{Mark: at(12), Attempt: 1, Score: score(2.6), Disqualified: true}
+	champion := Champion{Mark: at(12), Attempt: 1, Trial: 1, Score: score(2.6), Disqualified: true}
 	want := Run{Run: "pack", State: RunPaused, Why: "for the night", Title: "Pack 26", Campaign: "circles", Kit: "circle-packing-26",
-		LaneCount: 2, Metric: &bound, Started: ptr(at(2)), First: at(2), Last: at(16), Events: 15, Trials: 1, Attempts: 2,
+		LaneCount: 2, Metric: &bound, Started: ptr(at(2)), First: at(2), Last: at(16), Events: 15, Trials: 1, Attempts: 2, Judgings: 2,
 		Verdicts:  []Count{{"promoted", 1}, {"refused", 1}},
 		Scores:    []Score{{Mark: at(11), Attempt: 1, Outcome: "promoted", Score: 2.6, Disqualified: true}},
 		Champion:  &champion,
 		Champions: []Champion{champion},
-		Lanes:     []Lane{{Lane: 1, Trial: 1, Experiment: 2, Worker: "tune", Started: at(7), Attempts: 2}},
-		Queue:     []Experiment{{Experiment: 1, Title: "hexagons", State: ExperimentWaiting, Position: 1, By: "planner", Added: at(3)}},
-		Proposed:  []Experiment{{Experiment: 3, Title: "grids", State: ExperimentProposed, By: "advisor:critic", Added: at(5)}},
-		Working:   []Experiment{{Experiment: 2, Title: "annealing", State: ExperimentWorking, Lane: 1, Trial: 1, By: "planner", Added: at(4)}},
+		Lanes:     []Lane{{Lane: 1, Trial: 1, Experiment: 2, Title: "annealing", Worker: "tune", Started: at(7), Attempts: 2}},
+		Past:      []Trial{},
+		Queue:     []Experiment{{Experiment: 1, Title: "hexagons", State: ExperimentWaiting, Position: 1, By: "planner", Added: at(3), Changed: at(3)}},
+		Proposed:  []Experiment{{Experiment: 3, Title: "grids", State: ExperimentProposed, By: "advisor:critic", Added: at(5), Changed: at(5)}},
+		Working: []Experiment{{Experiment: 2, Title: "annealing", Text: "cool it slowly", State: ExperimentWorking, Lane: 1, Trial: 1, By: "planner",
+			Added: at(4), Changed: at(6)}},
+		Over: []Experiment{},
 		Newest: []Attempt{
-			{Mark: at(13), Attempt: 2, Trial: 1, Lane: 1, Experiment: 2, Outcome: "refused", Why: "it edits the check"},
-			{Mark: at(8), Attempt: 1, Trial: 1, Lane: 1, Experiment: 2, Step: "measure", Why: "the first", Outcome: "promoted",
-				Score: score(2.6), JudgedMS: 1000, Disqualified: true},
+			{Mark: at(13), Attempt: 2, Trial: 1, Lane: 1, Experiment: 2, Judging: 1, Outcome: "refused", Why: "it edits the check",
+				Places: Places{Verdict: 14}},
+			{Mark: at(8), Attempt: 1, Trial: 1, Lane: 1, Experiment: 2, Judging: 1, Step: "measure", Why: "the first", Outcome: "promoted",
+				Score: score(2.6), JudgedMS: 1000, Disqualified: true, Places: Places{Build: 9, Measure: 10, Verdict: 11}},
 		}}
 	if diff := cmp.Diff([]Run{want}, f.snapshot().Runs, sameTime); diff != "" {
 		t.Errorf("the run's view (-want +got):\n%s", diff)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -61,7 +62,7 @@ var drawnKinds = []string{wire.KindLedgerOpened, wire.KindRunCreated, wire.KindR
 	wire.KindRunResumed, wire.KindRunEnded, wire.KindQueue, wire.KindQueue, wire.KindTrialStarted, wire.KindTrialEnded,
 	wire.KindAgentPrompt, wire.KindModelCall, wire.KindAttempt, wire.KindAttempt, wire.KindBuild, wire.KindCheck,
 	wire.KindMeasure, wire.KindVerdict, wire.KindVerdict, wire.KindChampion, wire.KindDisqualified, wire.KindAdvice,
-	wire.KindSource, wire.KindDocument, wire.KindRigCheck, "space_removed"}
+	wire.KindSource, wire.KindDocument, wire.KindRigCheck, wire.KindCommand, wire.KindCommandRejected, wire.KindRejudged, "space_removed"}
 
 func drawBody(t *rapid.T, kind string) jsontext.Value {
 	if rapid.IntRange(0, 15).Draw(t, "odd") == 0 {
@@ -83,19 +84,25 @@ func drawBody(t *rapid.T, kind string) jsontext.Value {
 	case wire.KindTrialEnded:
 		b = wire.TrialEnded{Trial: n("trial"), Lane: n("lane"), Outcome: "done"}
 	case wire.KindAttempt:
-		b = wire.Attempt{Attempt: n("attempt"), Trial: n("trial"), Lane: n("lane")}
+		b = wire.Attempt{Attempt: n("attempt") * rapid.Uint64Range(1, 50).Draw(t, "times"), Trial: n("trial"), Lane: n("lane")}
 	case wire.KindBuild:
 		b = wire.Build{Step: wire.Step{Attempt: n("attempt"), OK: true, WallMS: 5}}
 	case wire.KindCheck:
 		b = wire.Check{Step: wire.Step{Attempt: n("attempt"), Why: "no"}}
 	case wire.KindMeasure:
-		b = wire.Measure{Step: wire.Step{Attempt: n("attempt"), OK: true, Values: map[string]float64{"sum": score}}}
+		b = wire.Measure{Step: wire.Step{Attempt: n("attempt"), Judging: n("judging") / 2, OK: true, Values: map[string]float64{"sum": score}}}
 	case wire.KindVerdict:
-		b = wire.Verdict{Attempt: n("attempt"), Outcome: rapid.SampledFrom(wire.VerdictOutcomes).Draw(t, "outcome"), Score: &score, Why: "so"}
+		b = wire.Verdict{Attempt: n("attempt"), Judging: n("judging") / 2, Outcome: rapid.SampledFrom(wire.VerdictOutcomes).Draw(t, "outcome"), Score: &score, Why: "so"}
 	case wire.KindChampion:
 		b = wire.Champion{Attempt: n("attempt"), Score: &score}
 	case wire.KindDisqualified:
 		b = wire.Disqualified{Attempt: n("attempt"), Why: "cheat"}
+	case wire.KindRejudged:
+		b = wire.Rejudged{Attempt: n("attempt"), Why: "again"}
+	case wire.KindCommand:
+		b = wire.CommandTaken{ID: strings.Repeat("a", 26), Command: wire.CommandQueueAdd, Outcome: wire.CommandApplied, Number: n("number")}
+	case wire.KindCommandRejected:
+		b = wire.CommandRejected{Why: "it is no command"}
 	case wire.KindRigCheck:
 		b = wire.RigCheck{OK: true, Items: []wire.RigCheckItem{{Name: "go", OK: true}}}
 	default:

@@ -13,7 +13,12 @@ type queue struct {
 	// order are those that wait, the next one first.
 	order             []uint64
 	finished, dropped uint64
+	// over are those that are over, oldest first.
+	over []Experiment
 }
+
+// mostOver is how many experiments that are over a view shows.
+const mostOver = 50
 
 func newQueue() queue { return queue{experiments: map[uint64]*Experiment{}} }
 
@@ -28,7 +33,10 @@ func (q *queue) apply(b wire.Queue, actor string, at Mark) {
 	if b.Title != "" {
 		x.Title = b.Title
 	}
-	x.Why = b.Why
+	if b.Text != "" {
+		x.Text = b.Text
+	}
+	x.Why, x.Changed = b.Why, at
 	switch b.Op {
 	case wire.QueueAdded:
 		if b.Proposed {
@@ -43,14 +51,20 @@ func (q *queue) apply(b wire.Queue, actor string, at Mark) {
 		q.leave(x)
 		x.State, x.Lane, x.Trial = ExperimentWorking, b.Lane, b.Trial
 	case wire.QueueFinished:
-		q.leave(x)
-		delete(q.experiments, x.Experiment)
+		q.end(x, ExperimentFinished)
 		q.finished++
 	case wire.QueueDropped:
-		q.leave(x)
-		delete(q.experiments, x.Experiment)
+		q.end(x, ExperimentDropped)
 		q.dropped++
 	}
+}
+
+// end takes x out of the queue for good.
+func (q *queue) end(x *Experiment, state string) {
+	q.leave(x)
+	delete(q.experiments, x.Experiment)
+	x.State, x.Text, x.Title = state, "", clipped(x.Title)
+	q.over = keepNewest(q.over, *x, mostOver)
 }
 
 // wait puts x at the position of the order, from 1; 0, or one past the end,

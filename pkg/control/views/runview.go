@@ -52,7 +52,8 @@ type Run struct {
 	Dropped    uint64          `json:"dropped" doc:"How many were dropped"`
 	Newest     []Attempt       `json:"newest" nullable:"false" doc:"The newest attempts, at most 100, the newest first"`
 
-	all attempts
+	// old are the attempts that are not in Newest.
+	old attempts
 }
 
 // Score is an attempt's score, by its verdict.

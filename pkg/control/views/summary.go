@@ -62,6 +62,12 @@ func inWords(e wire.Event) (string, error) {
 		return say(e, func(b wire.RunEnded) string { return join(b.Outcome, b.Why) })
 	case wire.KindRigCheck:
 		return say(e, checkInWords)
+	case wire.KindCommand:
+		return say(e, func(b wire.CommandTaken) string {
+			return join(fmt.Sprintf("%s %s%s", b.Command, spaced(b.Outcome), numbered(", number", b.Number)), b.Why)
+		})
+	case wire.KindCommandRejected:
+		return say(e, func(b wire.CommandRejected) string { return join(strings.TrimSpace(b.Command+" rejected"), b.Why) })
 	case wire.KindAdvice:
 		return say(e, func(b wire.Advice) string { return b.Title })
 	case wire.KindSource:
@@ -82,7 +88,7 @@ func workInWords(e wire.Event) (string, error) {
 			return fmt.Sprintf("trial %d in lane %d, worker %s%s", b.Trial, b.Lane, b.Worker, numbered(", experiment", b.Experiment))
 		})
 	case wire.KindTrialEnded:
-		return say(e, func(b wire.TrialEnded) string { return join(fmt.Sprintf("trial %d %s", b.Trial, b.Outcome), b.Why) })
+		return say(e, func(b wire.TrialEnded) string { return join(fmt.Sprintf("trial %d %s", b.Trial, spaced(b.Outcome)), b.Why) })
 	case wire.KindAgentPrompt:
 		return say(e, func(b wire.AgentPrompt) string { return b.Text })
 	case wire.KindModelCall:
@@ -110,6 +116,10 @@ func workInWords(e wire.Event) (string, error) {
 		})
 	case wire.KindDisqualified:
 		return say(e, func(b wire.Disqualified) string { return join(fmt.Sprintf("attempt %d", b.Attempt), b.Why) })
+	case wire.KindRejudged:
+		return say(e, func(b wire.Rejudged) string { return join(fmt.Sprintf("attempt %d", b.Attempt), b.Why) })
+	case wire.KindOwnerMessage:
+		return say(e, func(b wire.OwnerMessage) string { return join(fmt.Sprintf("to trial %d", b.Trial), b.Text) })
 	}
 	return "", nil
 }

@@ -130,7 +130,7 @@ func TestANewLedgerStartsWithNothing(t *testing.T) {
 	v.Opened("alpha", "ledger02")
 	v.Opened("alpha", "ledger01")
 	want := Rig{Rig: "alpha", Ledger: "ledger02", Current: true,
-		Kinds: []Count{}, Runs: []Run{}, Recent: []Line{}, Minutes: []Bucket{}, Hours: []Bucket{}}
+		Kinds: []Count{}, Runs: []Run{}, Recent: []Line{}, Minutes: []Bucket{}, Hours: []Bucket{}, Commands: []Command{}}
 	if diff := cmp.Diff(want, rigView(t, v, "alpha"), sameTime); diff != "" {
 		t.Errorf("the new ledger's view (-want +got):\n%s", diff)
 	}
