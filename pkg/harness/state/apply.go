@@ -126,7 +126,7 @@ func (r *Run) ended(outcome string) {
 		r.Attempts[i].forgetDetails()
 	}
 	if r.Created.Source == nil { // none of it can be judged again
-		r.Attempts, r.Crowns = nil, nil
+		r.Attempts, r.Crowns, r.Champions = nil, nil, nil
 	}
 }
 
@@ -293,6 +293,11 @@ func (r *Run) champion(e wire.Event, b wire.Champion) {
 	if b.Attempt == 0 && r.Base != nil && len(r.Crowns) == 0 {
 		r.Base.Score, r.Base.To = b.Score, e.ID
 	}
+	c := Champion{Attempt: b.Attempt, At: e.Time, Why: b.Why}
+	if a := r.Attempt(b.Attempt); a != nil {
+		c.Title = a.Title
+	}
+	r.Champions = append(r.Champions, c)
 	if len(r.Crowns) > 0 && r.Champion() == b.Attempt {
 		return
 	}

@@ -78,6 +78,16 @@ type Run struct {
 	// Crowns are the champions that count, the present one last; 0 is the
 	// base.
 	Crowns []uint64 `json:"crowns,omitzero"`
+	// Champions are all there were, in the order in which they became it.
+	Champions []Champion `json:"champions,omitzero"`
+}
+
+// Champion is an attempt as it became the champion; 0 is the base.
+type Champion struct {
+	Attempt uint64    `json:"attempt"`
+	At      wire.Time `json:"at"`
+	Title   string    `json:"title,omitzero"`
+	Why     string    `json:"why,omitzero"`
 }
 
 // Experiment is one of a queue.
