@@ -88,7 +88,9 @@ func workInWords(e wire.Event) (string, error) {
 			return fmt.Sprintf("trial %d in lane %d, worker %s%s", b.Trial, b.Lane, b.Worker, numbered(", experiment", b.Experiment))
 		})
 	case wire.KindTrialEnded:
-		return say(e, func(b wire.TrialEnded) string { return join(fmt.Sprintf("trial %d %s", b.Trial, spaced(b.Outcome)), b.Why) })
+		return say(e, func(b wire.TrialEnded) string {
+			return join(fmt.Sprintf("trial %d %s", b.Trial, spaced(b.Outcome)), b.Why)
+		})
 	case wire.KindAgentPrompt:
 		return say(e, func(b wire.AgentPrompt) string { return b.Text })
 	case wire.KindModelCall:
