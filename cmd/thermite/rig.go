@@ -48,27 +48,17 @@ const completeTime = 2 * time.Second
 
 // completeRigs gives a shell the rigs' names, for the first argument.
 func completeRigs(a *app) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		c, err := a.connect()
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		defer c.Close()
-		ctx, cancel := context.WithTimeout(cmd.Context(), completeTime)
-		defer cancel()
-		list, err := c.Rigs(ctx)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		var names []cobra.Completion
-		for _, r := range list.Rigs {
-			names = append(names, cobra.CompletionWithDesc(r.Name, r.Connection.State))
-		}
-		return names, cobra.ShellCompDirectiveNoFileComp
+	return completeFirst(a, rigNames)
+}
+
+// rigNames gives a shell the rigs.
+func rigNames(ctx context.Context, c *client.Client) ([]cobra.Completion, error) {
+	list, err := c.Rigs(ctx)
+	var names []cobra.Completion
+	for _, r := range list.Rigs {
+		names = append(names, cobra.CompletionWithDesc(r.Name, r.Connection.State))
 	}
+	return names, err
 }
 
 func rigListCommand(a *app) *cobra.Command {

@@ -58,6 +58,7 @@ const exitInterrupted = 130
 var commands = []func(*app) *cobra.Command{
 	upCommand,
 	rigCommand,
+	kitCommand,
 	busCommand,
 	healthCommand,
 	needsCommand,
