@@ -79,10 +79,50 @@ func ReportsConsumerConfig() jetstream.ConsumerConfig {
 	}
 }
 
-// EnsureStreams makes REPORTS and EVENTS, or brings their settings up to
-// date.
+// CommandsStreamConfig is COMMANDS: a command goes once its rig's supervisor
+// acked it. It holds so many of each rig, each for a week at most; a further
+// one is refused, none is dropped for it. A command's id is known as long as
+// it may be in force, so that one published again is kept once.
+func CommandsStreamConfig() jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name:                 wire.StreamCommands,
+		Description:          "Commands that the rigs have not taken yet.",
+		Subjects:             []string{wire.CommandSubject("*")},
+		Retention:            jetstream.WorkQueuePolicy,
+		Storage:              jetstream.FileStorage,
+		Discard:              jetstream.DiscardNew,
+		DiscardNewPerSubject: true,
+		MaxMsgsPerSubject:    wire.MaxCommandsWaiting,
+		MaxMsgs:              -1,
+		MaxBytes:             -1,
+		MaxAge:               wire.CommandMaxAge,
+		Duplicates:           wire.CommandMaxAge,
+		MaxConsumers:         -1,
+		Replicas:             1,
+	}
+}
+
+// CommandsConsumerConfig is a rig's consumer of COMMANDS: its commands in
+// their order, each handed again every wire.CommandAgain until it is acked,
+// and those after it meanwhile.
+func CommandsConsumerConfig(rig string) jetstream.ConsumerConfig {
+	return jetstream.ConsumerConfig{
+		Durable:       wire.CommandsConsumer(rig),
+		Description:   "Rig " + rig + " takes its commands.",
+		DeliverPolicy: jetstream.DeliverAllPolicy,
+		AckPolicy:     jetstream.AckExplicitPolicy,
+		AckWait:       wire.CommandAgain,
+		MaxAckPending: wire.MaxCommandsWaiting,
+		MaxDeliver:    -1,
+		ReplayPolicy:  jetstream.ReplayInstantPolicy,
+		FilterSubject: wire.CommandSubject(rig),
+	}
+}
+
+// EnsureStreams makes REPORTS, EVENTS and COMMANDS, or brings their settings
+// up to date.
 func EnsureStreams(ctx context.Context, js jetstream.JetStream) error {
-	for _, c := range []jetstream.StreamConfig{ReportsStreamConfig(), EventsStreamConfig()} {
+	for _, c := range []jetstream.StreamConfig{ReportsStreamConfig(), EventsStreamConfig(), CommandsStreamConfig()} {
 		if _, err := js.CreateOrUpdateStream(ctx, c); err != nil {
 			return fmt.Errorf("making the stream %s: %w", c.Name, err)
 		}

@@ -24,6 +24,7 @@ import (
 
 	"thermite/pkg/bus"
 	"thermite/pkg/control/apply"
+	"thermite/pkg/control/commands"
 	"thermite/pkg/control/identity"
 	"thermite/pkg/control/needs"
 	"thermite/pkg/control/rigs"
@@ -46,6 +47,7 @@ type Control struct {
 	views     *views.Views
 	users     *users.Users
 	rigs      *rigs.Rigs
+	commands  *commands.Commands
 	listener  net.Listener
 	tls       *tls.Config
 	// apply is there once the views are built.
@@ -92,6 +94,9 @@ func (c *Control) open(ctx context.Context) (err error) {
 		return err
 	}
 	c.views = views.New(c.config.Log)
+	c.needs = needs.New(c.store, c.config.Now)
+	c.commands = commands.New(commands.Config{Store: c.store, Needs: c.needs, Runs: c.runs, Signer: c.identity.Signer,
+		Clock: c.config.Now, Rand: c.config.Rand, Log: c.config.Log})
 	if err := c.openUsers(ctx); err != nil {
 		return err
 	}
@@ -101,7 +106,6 @@ func (c *Control) open(ctx context.Context) (err error) {
 // openUsers opens what knows the rigs, and writes the files that the bus's
 // server reads.
 func (c *Control) openUsers(ctx context.Context) error {
-	c.needs = needs.New(c.store, c.config.Now)
 	own := bus.Users{Control: c.identity.Control.Public(), System: c.identity.System.Public(), Backup: c.identity.Backup.Public()}
 	c.users = users.New(users.Config{
 		Store: c.store, Needs: c.needs, Runs: c.runs, Dir: c.config.BusDir, Own: own, Authority: c.authority,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 
+	"thermite/pkg/control/commands"
 	"thermite/pkg/control/identity"
 	"thermite/pkg/control/rigs"
 	"thermite/pkg/wire"
@@ -30,6 +31,10 @@ func (c *Control) SignInLink(ctx context.Context) (string, error) {
 	}
 	return c.URL() + "/signin?code=" + url.QueryEscape(code), nil
 }
+
+// Commands are control's commands to its rigs. One that is issued before Run
+// waits for it.
+func (c *Control) Commands() *commands.Commands { return c.commands }
 
 // SigningKey is what control's commands and answers are signed with.
 func (c *Control) SigningKey() wire.PublicKey { return c.identity.Signer.Public() }

@@ -13,6 +13,7 @@ import (
 	"thermite/pkg/bus"
 	"thermite/pkg/control/apply"
 	"thermite/pkg/control/asks"
+	"thermite/pkg/control/commands"
 	"thermite/pkg/control/dash"
 	"thermite/pkg/control/events"
 	"thermite/pkg/control/metrics"
@@ -78,7 +79,7 @@ func (c *Control) startRecord(ctx context.Context, parts *parts, link *link, js 
 	if err := c.retireViews(ctx); err != nil {
 		return nil, err
 	}
-	c.apply = apply.New(apply.Config{Store: c.store, Source: events.NewStream(js), Runs: c.runs, Views: c.views, Clock: c.config.Now, Log: c.config.Log})
+	c.apply = apply.New(apply.Config{Store: c.store, Source: events.NewStream(js), Runs: c.runs, Commands: c.commands, Views: c.views, Clock: c.config.Now, Log: c.config.Log})
 	if err := c.apply.Start(ctx); err != nil {
 		return nil, err
 	}
@@ -88,6 +89,7 @@ func (c *Control) startRecord(ctx context.Context, parts *parts, link *link, js 
 	parts.start("the apply", c.apply.Run)
 	parts.start("the rigs' reports", taking.Run)
 	parts.start("the rigs' asks", answering.Run)
+	parts.start("the commands", func(ctx context.Context) error { return c.commands.Run(ctx, commands.NewStream(js)) })
 	return &busState{watch: link.watch, admin: link.admin, users: c.users, writer: writer, apply: c.apply, reports: taking}, nil
 }
 

@@ -15,33 +15,45 @@ import (
 // seed gives every limit and interval its value, as the seed (or, where it
 // is silent, the design) has it. Bytes, counts, or a duration.
 var seed = map[string]any{
-	"MaxBusMessage":     8 << 20,          // "too large for one message, 8 MiB"
-	"MaxEventBytes":     8<<20 - 64<<10,   // an event with its headers and its page in one message
-	"MaxPageEvents":     1000,             // "in pages of up to 1,000"
-	"MaxBatchEvents":    1000,             // "in batches of up to 1,000 events and 8 MiB"
-	"MaxBatchBytes":     8 << 20,          //
-	"MaxPagesWaiting":   32,               // "At most 32 pages of one rig wait there"
-	"MaxReportsWaiting": 32,               // "At most 32 reports wait for the turn"
-	"MaxEarlierFolds":   16,               // "Control keeps the 16 such folds read last"
-	"MaxLiveRuns":       1000,             // "the newest 1,000"
-	"MaxEventsRead":     5000,             // "A page of 5,000"
-	"MaxAskBytes":       1 << 20,          // ours
-	"MaxBodyBytes":      1 << 20,          // ours
-	"MaxBrokerLine":     1 << 20,          // "1 MiB a line"
-	"MaxInteger":        int64(1)<<53 - 1, // RFC 8785
-	"PollInterval":      60 * time.Second, // THERMITE_POLL_SECONDS: "every 60 seconds"
-	"RegisterRetry":     30 * time.Second, // "tries again every 30 seconds"
-	"ReportRetry":       5 * time.Second,  // "handed again 5 seconds later"
-	"ApplyRetry":        5 * time.Second,  // "the apply tries again every 5 seconds"
-	"UsersLook":         5 * time.Second,  // "looks at its users every 5 seconds"
-	"UsersNeed":         time.Minute,      // "has not taken the file for a minute"
-	"ConsumersLook":     time.Minute,      // "every minute it looks at every rig's again"
-	"AskTimeout":        20 * time.Second, // "An ask with no answer ends after 20 seconds"
-	"CallTimeout":       5 * time.Minute,  // "a call over HTTPS that hangs after 5 minutes"
-	"DuplicateWindow":   2 * time.Minute,  // "published twice within two minutes is kept once"
-	"MaxClockAhead":     10 * time.Minute, // ours
-	"BusPort":           4222,             // "on NATS's own port, 4222"
-	"LeafPort":          7422,             // "The pod's port 7422"
+	"MaxBusMessage":      8 << 20,            // "too large for one message, 8 MiB"
+	"MaxEventBytes":      8<<20 - 64<<10,     // an event with its headers and its page in one message
+	"MaxPageEvents":      1000,               // "in pages of up to 1,000"
+	"MaxBatchEvents":     1000,               // "in batches of up to 1,000 events and 8 MiB"
+	"MaxBatchBytes":      8 << 20,            //
+	"MaxPagesWaiting":    32,                 // "At most 32 pages of one rig wait there"
+	"MaxReportsWaiting":  32,                 // "At most 32 reports wait for the turn"
+	"MaxEarlierFolds":    16,                 // "Control keeps the 16 such folds read last"
+	"MaxLiveRuns":        1000,               // "the newest 1,000"
+	"MaxEventsRead":      5000,               // "A page of 5,000"
+	"MaxAskBytes":        1 << 20,            // ours
+	"MaxBodyBytes":       1 << 20,            // ours
+	"MaxCommandBytes":    1 << 20,            // ours
+	"MaxCommandsWaiting": 100,                // "It holds up to 100 commands for each rig"
+	"MaxCommandTurns":    100,                // "when 100 commands already wait their turn to be published"
+	"CommandAgain":       5 * time.Second,    // "the bus hands it again every 5 seconds"
+	"CommandRetry":       10 * time.Second,   // "publishes the held commands again every 10 seconds"
+	"CommandMaxAge":      7 * 24 * time.Hour, // "a command for at most a week"
+	"RenewBefore":        10 * time.Minute,   // "Within 10 minutes of its expiry"
+	"RenewFor":           time.Hour,          // "with an expiry an hour on"
+	"RenewMost":          24 * time.Hour,     // "at most 24 hours after it was issued"
+	"MaxLanes":           64,                 // ours
+	"MaxDiffBytes":       128 << 10,          // ours
+	"MaxOutputBytes":     8 << 10,            // ours
+	"MaxBrokerLine":      1 << 20,            // "1 MiB a line"
+	"MaxInteger":         int64(1)<<53 - 1,   // RFC 8785
+	"PollInterval":       60 * time.Second,   // THERMITE_POLL_SECONDS: "every 60 seconds"
+	"RegisterRetry":      30 * time.Second,   // "tries again every 30 seconds"
+	"ReportRetry":        5 * time.Second,    // "handed again 5 seconds later"
+	"ApplyRetry":         5 * time.Second,    // "the apply tries again every 5 seconds"
+	"UsersLook":          5 * time.Second,    // "looks at its users every 5 seconds"
+	"UsersNeed":          time.Minute,        // "has not taken the file for a minute"
+	"ConsumersLook":      time.Minute,        // "every minute it looks at every rig's again"
+	"AskTimeout":         20 * time.Second,   // "An ask with no answer ends after 20 seconds"
+	"CallTimeout":        5 * time.Minute,    // "a call over HTTPS that hangs after 5 minutes"
+	"DuplicateWindow":    2 * time.Minute,    // "published twice within two minutes is kept once"
+	"MaxClockAhead":      10 * time.Minute,   // ours
+	"BusPort":            4222,               // "on NATS's own port, 4222"
+	"LeafPort":           7422,               // "The pod's port 7422"
 }
 
 // Promise: every limit the seed names is one constant with the seed's value.

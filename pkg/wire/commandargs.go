@@ -36,6 +36,8 @@ var CommandKinds = []string{
 type Arguments interface {
 	// Command is the kind of the commands that have these arguments.
 	Command() string
+	// RunName is the run that they are about.
+	RunName() string
 	// Check says what is wrong with them, by their field.
 	Check() error
 }

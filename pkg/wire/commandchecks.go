@@ -17,6 +17,21 @@ func (TrialStop) Command() string         { return CommandTrialStop }
 func (AttemptDisqualify) Command() string { return CommandAttemptDisqualify }
 func (AttemptRejudge) Command() string    { return CommandAttemptRejudge }
 
+// RunName gives the run of each.
+func (a RunAssign) RunName() string         { return a.Run }
+func (a RunChange) RunName() string         { return a.Run }
+func (a RunPause) RunName() string          { return a.Run }
+func (a RunResume) RunName() string         { return a.Run }
+func (a RunStop) RunName() string           { return a.Run }
+func (a QueueAdd) RunName() string          { return a.Run }
+func (a QueueMove) RunName() string         { return a.Run }
+func (a QueueEdit) RunName() string         { return a.Run }
+func (a QueueDrop) RunName() string         { return a.Run }
+func (a TrialMessage) RunName() string      { return a.Run }
+func (a TrialStop) RunName() string         { return a.Run }
+func (a AttemptDisqualify) RunName() string { return a.Run }
+func (a AttemptRejudge) RunName() string    { return a.Run }
+
 const (
 	maxWorkerArgs = 100
 	maxText       = 64 << 10

@@ -61,7 +61,14 @@ func EncodeCommand(s *Signer, c Command) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a %s command: %w", clip(c.Kind), err)
 	}
-	return Canonical(signedCommand{Command: raw, Key: s.Public(), Sig: s.sign(DomainCommand, raw)})
+	b, err := Canonical(signedCommand{Command: raw, Key: s.Public(), Sig: s.sign(DomainCommand, raw)})
+	if err == nil && len(b) > MaxCommandBytes {
+		err = fmt.Errorf("it has %d bytes, at most %d: %w", len(b), MaxCommandBytes, ErrNoCommand)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("making a %s command: %w", c.Kind, err)
+	}
+	return b, nil
 }
 
 // ReadCommand reads a command and checks its form, not its signature: for who

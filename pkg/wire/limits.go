@@ -52,6 +52,10 @@ const (
 	// MaxCommandsWaiting is how many commands of one rig the bus holds.
 	MaxCommandsWaiting = 100
 
+	// MaxCommandTurns is how many commands wait their turn to be published;
+	// one more is held.
+	MaxCommandTurns = 100
+
 	// MaxLanes is how many trials of one run work at once at most.
 	MaxLanes = 64
 
@@ -80,6 +84,23 @@ const (
 	// ReportRetry is how long the bus waits before it hands control a page
 	// again that was refused for now.
 	ReportRetry = 5 * time.Second
+
+	// CommandAgain is how long the bus waits before it hands a supervisor a
+	// command again whose outcome the harness does not have yet.
+	CommandAgain = 5 * time.Second
+
+	// CommandRetry is how often control publishes the held commands again.
+	CommandRetry = 10 * time.Second
+
+	// CommandMaxAge is how long the bus keeps a command, and knows its id.
+	CommandMaxAge = 7 * 24 * time.Hour
+
+	// RenewBefore is how long before its expiry a command is signed again,
+	// RenewFor how much longer it is in force then, and RenewMost how long it
+	// may be so after it was issued.
+	RenewBefore = 10 * time.Minute
+	RenewFor    = time.Hour
+	RenewMost   = 24 * time.Hour
 
 	// ApplyRetry is how long the apply waits after a failure.
 	ApplyRetry = 5 * time.Second

@@ -6,16 +6,15 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"thermite/pkg/bus"
 	"thermite/pkg/wire"
 )
 
-// restConfigs are the streams beside REPORTS and EVENTS, as a rig meets them.
+// restConfigs are the streams that control does not make yet, as a rig meets
+// them, with COMMANDS, which a bus without streams lacks.
 func restConfigs() []jetstream.StreamConfig {
 	return []jetstream.StreamConfig{
-		{
-			Name: wire.StreamCommands, Subjects: []string{wire.CommandSubject("*")}, Retention: jetstream.WorkQueuePolicy,
-			Discard: jetstream.DiscardNew, DiscardNewPerSubject: true, MaxMsgsPerSubject: 100, MaxAge: 7 * 24 * time.Hour,
-		},
+		bus.CommandsStreamConfig(),
 		{
 			Name: wire.StreamLive, Subjects: []string{wire.RigLiveSubject("*", "*"), wire.RunLiveSubject("*", "*")},
 			MaxMsgsPerSubject: 1000, MaxAge: time.Hour, MaxBytes: 256 << 20, MaxMsgSize: 1 << 20,
@@ -42,15 +41,15 @@ func (b *Bus) EveryStream() {
 		}
 	}
 	for _, rig := range b.Users().Rigs {
-		for _, c := range []struct{ stream, name, filter string }{
-			{wire.StreamCommands, wire.CommandsConsumer(rig.Rig), wire.CommandSubject(rig.Rig)},
-			{wire.StreamConfig, wire.ConfigConsumer(rig.Rig), wire.ConfigSubject(rig.Rig, "*")},
+		config := jetstream.ConsumerConfig{
+			Durable: wire.ConfigConsumer(rig.Rig), FilterSubject: wire.ConfigSubject(rig.Rig, "*"),
+			AckPolicy: jetstream.AckExplicitPolicy, AckWait: 5 * time.Second, MaxDeliver: -1,
+		}
+		for stream, c := range map[string]jetstream.ConsumerConfig{
+			wire.StreamCommands: bus.CommandsConsumerConfig(rig.Rig), wire.StreamConfig: config,
 		} {
-			_, err := js.CreateOrUpdateConsumer(ctx, c.stream, jetstream.ConsumerConfig{
-				Durable: c.name, FilterSubject: c.filter, AckPolicy: jetstream.AckExplicitPolicy, AckWait: 5 * time.Second, MaxDeliver: -1,
-			})
-			if err != nil {
-				b.t.Fatalf("making %s: %v", c.name, err)
+			if _, err := js.CreateOrUpdateConsumer(ctx, stream, c); err != nil {
+				b.t.Fatalf("making %s: %v", c.Durable, err)
 			}
 		}
 	}

@@ -43,6 +43,14 @@ type Runs interface {
 	TakeIn(ctx context.Context, tx *sqlx.Tx, rig string, made []wire.Event) (keep func(), err error)
 }
 
+// Commands are control's commands.
+type Commands interface {
+	// TakeIn takes, as a part of tx, what the rig's events say came of
+	// commands. Who waits for it is told once the caller has committed tx and
+	// called keep.
+	TakeIn(ctx context.Context, tx *sqlx.Tx, rig string, outcomes []wire.Event) (keep func(), err error)
+}
+
 // Source is the EVENTS stream.
 type Source interface {
 	// End gives the place of the stream's last message.
@@ -59,7 +67,9 @@ type Config struct {
 	Store  *store.Store
 	Source Source
 	Runs   Runs
-	Views  Views
+	// Commands may be nil: then no outcome is taken.
+	Commands Commands
+	Views    Views
 	// Retry is how long to wait after a failure; 0 is wire.ApplyRetry.
 	Retry time.Duration
 	Clock func() time.Time

@@ -217,6 +217,16 @@ func (a *Apply) write(ctx context.Context, c change) (keep []func(), err error) 
 			}
 			keep = append(keep, kept)
 		}
+		for rig, outcomes := range c.outcomes {
+			if a.Commands == nil {
+				break
+			}
+			kept, err := a.Commands.TakeIn(ctx, tx, rig, outcomes)
+			if err != nil {
+				return err
+			}
+			keep = append(keep, kept)
+		}
 		for _, h := range c.held {
 			if err := a.Store.SetHeld(ctx, tx, h); err != nil {
 				return err

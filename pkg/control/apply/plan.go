@@ -19,6 +19,8 @@ type change struct {
 	held map[key]store.Held
 	// made are the events, of each rig, that may enter runs.
 	made map[string][]wire.Event
+	// outcomes are the events, of each rig, that say what came of commands.
+	outcomes map[string][]wire.Event
 	// unread are the records that read as no event.
 	unread []events.Record
 	// gaps are where the stream lacks events of a ledger.
@@ -36,7 +38,7 @@ type gap struct {
 // says. It is pure: the same records after the same state always change the
 // same.
 func plan(records []events.Record, from store.Applied, held *ledgers) change {
-	c := change{applied: from, held: map[key]store.Held{}, made: map[string][]wire.Event{}}
+	c := change{applied: from, held: map[key]store.Held{}, made: map[string][]wire.Event{}, outcomes: map[string][]wire.Event{}}
 	for _, r := range records {
 		if r.Seq <= c.applied.Place {
 			continue
@@ -74,8 +76,11 @@ func (c *change) take(r events.Record, held *ledgers) {
 	}
 	h.Cursor = r.Event.ID
 	c.held[k] = h
-	if r.Event.Kind == wire.KindRunCreated {
+	switch r.Event.Kind {
+	case wire.KindRunCreated:
 		c.made[r.Rig] = append(c.made[r.Rig], r.Event)
+	case wire.KindCommand, wire.KindCommandRejected:
+		c.outcomes[r.Rig] = append(c.outcomes[r.Rig], r.Event)
 	}
 }
 

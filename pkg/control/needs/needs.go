@@ -27,6 +27,8 @@ const (
 	SealKeyChanged Code = "rig_seal_key_changed"
 	// ReportKeyWaiting: a rig's harness reports with another key.
 	ReportKeyWaiting Code = "rig_report_key_waiting"
+	// CommandsWait: the bus has not taken commands of a rig.
+	CommandsWait Code = "commands_wait"
 )
 
 // kind is what is said of every need of a code.
@@ -53,6 +55,11 @@ var kinds = map[Code]kind{
 		do: "A supervisor makes a new seal key when it lost its state folder. If you did not reinstall this rig, " +
 			"someone may have its token: make it a new one, or retire it. Press Seen when you know why.",
 		seen: true,
+	},
+	CommandsWait: {
+		title: "Commands wait",
+		do: "Control publishes them again every 10 seconds until the message bus takes them; each still expires at its own time. " +
+			"See that the bus's server runs, and that the rig's supervisor is on the bus and takes its commands.",
 	},
 	ReportKeyWaiting: {
 		title: "A rig's harness reports with a new key",

@@ -130,15 +130,25 @@ func (r *Registry) TakeIn(ctx context.Context, tx *sqlx.Tx, rig string, events [
 // Assign enters that control assigned the rig the run, in that campaign. A
 // run of that name that the rig made is the assigned one from now on.
 func (r *Registry) Assign(ctx context.Context, run, rig, campaign string, at time.Time) error {
-	var kept store.Run
+	var keep func()
 	err := r.store.Write(ctx, func(tx *sqlx.Tx) (err error) {
-		kept, err = r.store.SetRun(ctx, tx, store.Run{Run: run, Rig: rig, Origin: store.RunAssigned, Campaign: campaign, CreatedAt: at})
+		keep, err = r.AssignIn(ctx, tx, run, rig, campaign, at)
 		return err
 	})
 	if err == nil {
-		r.keep([]store.Run{kept})
+		keep()
 	}
 	return err
+}
+
+// AssignIn is Assign as a part of tx. What it enters is read once the caller
+// has committed tx and called keep.
+func (r *Registry) AssignIn(ctx context.Context, tx *sqlx.Tx, run, rig, campaign string, at time.Time) (keep func(), err error) {
+	kept, err := r.store.SetRun(ctx, tx, store.Run{Run: run, Rig: rig, Origin: store.RunAssigned, Campaign: campaign, CreatedAt: at})
+	if err != nil {
+		return nil, err
+	}
+	return func() { r.keep([]store.Run{kept}) }, nil
 }
 
 // made gives those of the events that may enter a run.
