@@ -100,15 +100,17 @@ func settle(circles []Circle) []Circle {
 	c := append([]Circle(nil), circles...)
 	var first, second [Circles]Circle
 	grads := make([]Circle, Circles)
+	old, older := 1.0, 1.0 // how much the means still hold of their first 0
 	for step := range steps {
 		done := float64(step) / steps
 		weight := push * math.Pow(growth, done)
 		slope(c, grads, weight)
 		pace := rate * (1 - done)
+		old, older = old*0.9, older*0.99
 		for i := range c {
-			adam(&c[i].X, grads[i].X, &first[i].X, &second[i].X, pace, step)
-			adam(&c[i].Y, grads[i].Y, &first[i].Y, &second[i].Y, pace, step)
-			adam(&c[i].R, grads[i].R, &first[i].R, &second[i].R, pace, step)
+			adam(&c[i].X, grads[i].X, &first[i].X, &second[i].X, pace, old, older)
+			adam(&c[i].Y, grads[i].Y, &first[i].Y, &second[i].Y, pace, old, older)
+			adam(&c[i].R, grads[i].R, &first[i].R, &second[i].R, pace, old, older)
 		}
 	}
 	return legal(c)
@@ -150,11 +152,11 @@ func slope(c, grads []Circle, weight float64) {
 	}
 }
 
-func adam(at *float64, slope float64, first, second *float64, pace float64, step int) {
+func adam(at *float64, slope float64, first, second *float64, pace, old, older float64) {
 	*first = 0.9**first + 0.1*slope
 	*second = 0.99**second + 0.01*slope*slope
-	m := *first / (1 - math.Pow(0.9, float64(step+1)))
-	v := *second / (1 - math.Pow(0.99, float64(step+1)))
+	m := *first / (1 - old)
+	v := *second / (1 - older)
 	*at -= pace * m / (math.Sqrt(v) + 1e-9)
 }
 
