@@ -19,6 +19,10 @@ import (
 // changes as it reads. What the globs of skip name it leaves out unread.
 func ReadDir(dir string, skip ...string) (Tree, error) { return readDir(dir, true, skip) }
 
+// ReadUnlinked is ReadDir for a folder that somebody else may have filled: it
+// refuses a hard link too.
+func ReadUnlinked(dir string, skip ...string) (Tree, error) { return readDir(dir, false, skip) }
+
 // readDir is ReadDir; linked says whether hard links are taken: one has
 // another name outside, where its reader may have rights that who made it
 // lacks.

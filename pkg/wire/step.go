@@ -1,6 +1,14 @@
 package wire
 
-import "time"
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
 
 // The step's channel: the harness has the broker start `thermite-worker step`
 // as a role's user, to do with files what only that user may: the judge's
@@ -27,9 +35,10 @@ type StepOp struct {
 	Run *StepRun `json:"run,omitzero"`
 	// Pack writes a folder's tree as an archive to standard output.
 	Pack *StepPack `json:"pack,omitzero"`
-	// List gives a folder's entries.
+	// List gives what is in a folder and those below it, but for the folders
+	// themselves and a git folder at its root.
 	List string `json:"list,omitzero"`
-	// Write writes a file, in folders that it makes.
+	// Write writes a file, whole or not at all, in folders that it makes.
 	Write *StepWrite `json:"write,omitzero"`
 }
 
@@ -46,8 +55,10 @@ type StepUnpack struct {
 	Mode    uint32 `json:"mode"`
 }
 
-// StepCopy copies the plain files below From to To: those that match a glob
-// of Only, if it has any, and none of Without.
+// StepCopy copies the plain files below From to the folder To, which is made:
+// those that match a glob of Only, if it has any, and none of Without. Others
+// are passed over. Mode is To's; folders below it have 0755, files 0644, or
+// 0755 if they may be executed.
 type StepCopy struct {
 	From    string   `json:"from"`
 	To      string   `json:"to"`
@@ -66,13 +77,14 @@ type StepRun struct {
 	// standard output the first, with an error if there are more, and of its
 	// standard error the last.
 	Keep int `json:"keep,omitzero"`
-	// Need are paths that must be there afterwards.
+	// Need are paths that must be there after a command that ended well.
 	Need []string `json:"need,omitzero"`
 	// Go on: a command that fails does not end the job.
 	GoOn bool `json:"go_on,omitzero"`
 }
 
-// StepPack packs a folder, without what matches a glob of Without.
+// StepPack packs a folder, without what matches a glob of Without. A hard
+// link is refused, as it is in a candidate.
 type StepPack struct {
 	Folder  string   `json:"folder"`
 	Without []string `json:"without,omitzero"`
@@ -85,6 +97,12 @@ type StepWrite struct {
 	Mode uint32 `json:"mode"`
 }
 
+// StepRead reads a plain file of a folder by its path there, through no link.
+type StepRead struct {
+	Folder string `json:"folder"`
+	Path   string `json:"path"`
+}
+
 // StepResult has an entry for each operation that was begun.
 type StepResult struct {
 	Ops []StepDone `json:"ops"`
@@ -94,6 +112,11 @@ type StepResult struct {
 type StepDone struct {
 	// Error is why it failed; empty for one that did not.
 	Error string `json:"error,omitzero"`
+	// Refused: it failed for what a folder or an archive holds, which is whose
+	// it is to answer for, and not for anything of this machine.
+	Refused bool `json:"refused,omitzero"`
+	// Missing are the paths of Need that are not there.
+	Missing []string `json:"missing,omitzero"`
 	// Run is set for a command that was started.
 	Run *StepRan `json:"run,omitzero"`
 	// List is set for a list, sorted by path.
@@ -113,6 +136,9 @@ type StepRan struct {
 	TooLong bool `json:"too_long,omitzero"`
 }
 
+// OK says whether the command ended well.
+func (r StepRan) OK() bool { return r.Code == 0 && !r.TimedOut && !r.TooLong }
+
 // StepEntry is one entry of a folder.
 type StepEntry struct {
 	// Path is relative to the folder, with slashes.
@@ -120,4 +146,130 @@ type StepEntry struct {
 	// Mode is the file's mode and type as Go's fs.FileMode has it.
 	Mode uint32 `json:"mode"`
 	Size int64  `json:"size"`
+}
+
+// EncodeStepJob gives j as JSON, after its check.
+func EncodeStepJob(j StepJob) ([]byte, error) {
+	if err := j.Check(); err != nil {
+		return nil, fmt.Errorf("encoding a step's job: %w", err)
+	}
+	b, err := Canonical(j)
+	if err != nil {
+		return nil, fmt.Errorf("encoding a step's job: %w", err)
+	}
+	return b, nil
+}
+
+// DecodeStepJob reads a job strictly and checks it.
+func DecodeStepJob(b []byte) (StepJob, error) {
+	var j StepJob
+	if err := DecodeStrict(b, &j); err != nil {
+		return j, fmt.Errorf("reading a step's job: %w", err)
+	}
+	if err := j.Check(); err != nil {
+		return j, fmt.Errorf("reading a step's job: %w", err)
+	}
+	return j, nil
+}
+
+// EncodeStepResult gives r as JSON. What a command printed need not be text:
+// what of it is none is replaced.
+func EncodeStepResult(r StepResult) ([]byte, error) {
+	b, err := json.Marshal(r, jsontext.AllowInvalidUTF8(true))
+	if err != nil {
+		return nil, fmt.Errorf("encoding a step's result: %w", err)
+	}
+	return b, nil
+}
+
+// DecodeStepResult reads a result.
+func DecodeStepResult(b []byte) (StepResult, error) {
+	var r StepResult
+	if err := DecodeStrict(b, &r); err != nil {
+		return r, fmt.Errorf("reading a step's result: %w", err)
+	}
+	return r, nil
+}
+
+// Bounds of a job.
+const (
+	maxStepOps  = 10_000
+	maxStepKeep = 1 << 20
+)
+
+// Check says what is wrong with the job, by its operation.
+func (j StepJob) Check() error {
+	if len(j.Ops) == 0 || len(j.Ops) > maxStepOps {
+		return fmt.Errorf("ops has %d entries, where it may have 1 to %d", len(j.Ops), maxStepOps)
+	}
+	for i, op := range j.Ops {
+		if err := op.check(); err != nil {
+			return fmt.Errorf("ops[%d]: %w", i, err)
+		}
+	}
+	return nil
+}
+
+func (op StepOp) check() error {
+	set := 0
+	for _, is := range []bool{op.Remove != "", op.Make != nil, op.Unpack != nil, op.Copy != nil, op.Run != nil, op.Pack != nil, op.List != "", op.Write != nil} {
+		if is {
+			set++
+		}
+	}
+	if set != 1 {
+		return fmt.Errorf("one of remove, make, unpack, copy, run, pack, list, write is given; this has %d of them", set)
+	}
+	switch {
+	case op.Remove != "":
+		return checkDeep("remove", op.Remove)
+	case op.Make != nil:
+		return errors.Join(checkDeep("make.folder", op.Make.Folder), checkMode("make.mode", op.Make.Mode))
+	case op.Unpack != nil:
+		return errors.Join(checkPath("unpack.archive", op.Unpack.Archive), checkDeep("unpack.folder", op.Unpack.Folder), checkMode("unpack.mode", op.Unpack.Mode))
+	case op.Copy != nil:
+		return errors.Join(checkDeep("copy.from", op.Copy.From), checkDeep("copy.to", op.Copy.To), checkMode("copy.mode", op.Copy.Mode))
+	case op.Run != nil:
+		return op.Run.check()
+	case op.Pack != nil:
+		return checkDeep("pack.folder", op.Pack.Folder)
+	case op.List != "":
+		return checkDeep("list", op.List)
+	}
+	return errors.Join(checkDeep("write.path", op.Write.Path), checkMode("write.mode", op.Write.Mode))
+}
+
+func (r StepRun) check() error {
+	var errs []error
+	if len(r.Argv) == 0 || len(r.Argv) > maxArgs || r.Argv[0] == "" {
+		errs = append(errs, fmt.Errorf("run.argv has %d parts, where it may have 1 to %d", len(r.Argv), maxArgs))
+	}
+	if r.Dir != "" {
+		errs = append(errs, checkPath("run.dir", r.Dir))
+	}
+	if r.Timeout <= 0 || r.Timeout > maxDeadline {
+		errs = append(errs, fmt.Errorf("run.timeout %v: more than 0, at most %v", r.Timeout, maxDeadline))
+	}
+	if r.Keep < 0 || r.Keep > maxStepKeep {
+		errs = append(errs, fmt.Errorf("run.keep %d: 0 to %d", r.Keep, maxStepKeep))
+	}
+	for _, p := range r.Need {
+		errs = append(errs, checkPath("run.need", p))
+	}
+	return errors.Join(errs...)
+}
+
+// checkDeep refuses / besides what is no path.
+func checkDeep(field, p string) error {
+	if p == "/" {
+		return fmt.Errorf("%s: / is everything", field)
+	}
+	return checkPath(field, p)
+}
+
+func checkMode(field string, mode uint32) error {
+	if mode == 0 || fs.FileMode(mode)&^fs.ModePerm != 0 {
+		return fmt.Errorf("%s %#o: plain permissions, such as 0700", field, mode)
+	}
+	return nil
 }
