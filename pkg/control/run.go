@@ -85,7 +85,7 @@ func (c *Control) startRecord(ctx context.Context, parts *parts, link *link, js 
 	}
 	writer := events.NewWriter(events.WriterConfig{JS: js, Room: link.admin, Apply: c.apply, Runs: c.runs, Clock: c.config.Now, Log: c.config.Log})
 	taking := reports.New(reports.Config{JS: js, Store: c.store, Rigs: c.rigs, Writer: writer, Ledgers: c.apply, Names: c.views, Clock: c.config.Now, Log: c.config.Log})
-	answering := asks.New(asks.Config{NC: link.asks, Rigs: c.rigs, Place: c.apply.Place, Signer: c.identity.Signer, Clock: c.config.Now, Log: c.config.Log})
+	answering := asks.New(asks.Config{NC: link.asks, Rigs: c.rigs, Commands: c.commands, Place: c.apply.Place, Signer: c.identity.Signer, Clock: c.config.Now, Log: c.config.Log})
 	parts.start("the apply", c.apply.Run)
 	parts.start("the rigs' reports", taking.Run)
 	parts.start("the rigs' asks", answering.Run)

@@ -28,10 +28,19 @@ type Rigs interface {
 	KeepFigures(ctx context.Context, rig string, f wire.Figures, at time.Time) error
 }
 
+// Commands are control's commands.
+type Commands interface {
+	// Renew gives a pending command of the rig as it is signed, and signs it
+	// again first when that is due.
+	Renew(ctx context.Context, rig, id string) (signed []byte, pending bool, err error)
+}
+
 // Config is what Asks need.
 type Config struct {
 	NC   *nats.Conn
 	Rigs Rigs
+	// Commands may be nil: then no renewal is answered.
+	Commands Commands
 	// Place gives where control is in the rig's events.
 	Place func(ctx context.Context, rig string) (wire.Place, error)
 	// Build says why control does not work with a supervisor's build; nil: it
@@ -109,8 +118,8 @@ const replyAcross = "_R_."
 func (a *Asks) Run(ctx context.Context) error {
 	asks := make(chan *nats.Msg, waiting)
 	turns := newTurns()
-	sub, err := a.NC.Subscribe(wire.AskSubject("*", "figures"), func(msg *nats.Msg) {
-		rig := rigOf(msg.Subject)
+	take := func(msg *nats.Msg) {
+		rig, _ := askOf(msg.Subject)
 		if !turns.take(rig) {
 			return
 		}
@@ -119,11 +128,14 @@ func (a *Asks) Run(ctx context.Context) error {
 		default:
 			turns.give(rig)
 		}
-	})
-	if err != nil {
-		return fmt.Errorf("listening to the rigs' asks: %w", err)
 	}
-	defer func() { _ = sub.Unsubscribe() }() // the connection may be gone already
+	for kind := range a.kinds() {
+		sub, err := a.NC.Subscribe(wire.AskSubject("*", kind), take)
+		if err != nil {
+			return fmt.Errorf("listening to the rigs' asks: %w", err)
+		}
+		defer func() { _ = sub.Unsubscribe() }() // the connection may be gone already
+	}
 	var group sync.WaitGroup
 	for range workers {
 		group.Go(func() {
@@ -133,7 +145,8 @@ func (a *Asks) Run(ctx context.Context) error {
 					return
 				case msg := <-asks:
 					a.answer(ctx, msg)
-					turns.give(rigOf(msg.Subject))
+					rig, _ := askOf(msg.Subject)
+					turns.give(rig)
 				}
 			}
 		})
@@ -142,29 +155,45 @@ func (a *Asks) Run(ctx context.Context) error {
 	return nil
 }
 
+// kinds are the asks that are answered, each by what gives its signed answer.
+func (a *Asks) kinds() map[string]func(ctx context.Context, rig string, ask []byte) ([]byte, error) {
+	kinds := map[string]func(context.Context, string, []byte) ([]byte, error){
+		"figures": func(ctx context.Context, rig string, ask []byte) ([]byte, error) {
+			return wire.EncodeFiguresAnswer(a.Signer, a.figures(ctx, rig, ask))
+		},
+	}
+	if a.Commands != nil {
+		kinds["renew"] = func(ctx context.Context, rig string, ask []byte) ([]byte, error) {
+			return wire.EncodeRenewAnswer(a.Signer, a.renew(ctx, rig, ask))
+		}
+	}
+	return kinds
+}
+
 // answer answers one ask.
 func (a *Asks) answer(ctx context.Context, msg *nats.Msg) {
-	rig := rigOf(msg.Subject)
+	rig, kind := askOf(msg.Subject)
 	if !mayReply(rig, msg.Reply) {
 		a.seldom.Do(func() { a.Log.Warn("an ask not answered: its reply is not the rig's", "rig", rig, "reply", msg.Reply) })
 		return
 	}
-	b, err := wire.EncodeFiguresAnswer(a.Signer, a.figures(ctx, rig, msg.Data))
+	b, err := a.kinds()[kind](ctx, rig, msg.Data)
 	if err == nil {
 		err = a.NC.Publish(msg.Reply, b)
 	}
 	if err != nil {
-		a.Log.Warn("an ask not answered", "rig", rig, "err", err)
+		a.Log.Warn("an ask not answered", "rig", rig, "kind", kind, "err", err)
 	}
 }
 
-// rigOf gives the rig that asks: thermite.rig.<rig>.ask.<kind>
-func rigOf(subject string) string {
+// askOf gives the rig that asks, and the kind of its ask:
+// thermite.rig.<rig>.ask.<kind>
+func askOf(subject string) (rig, kind string) {
 	tokens := strings.Split(subject, ".")
 	if len(tokens) != 5 {
-		return ""
+		return "", ""
 	}
-	return tokens[2]
+	return tokens[2], tokens[4]
 }
 
 // mayReply says whether control answers the rig there.
@@ -184,7 +213,7 @@ func (a *Asks) figures(ctx context.Context, rig string, data []byte) wire.Figure
 	refused, err := a.take(ctx, rig, ask.Figures, &answer)
 	if err != nil {
 		a.Log.Error("a rig's figures not answered", "rig", rig, "err", err)
-		refused = "control could not answer: its log says why"
+		refused = textFailed
 	}
 	if refused != "" {
 		answer.Refused, answer.Kept, answer.Place = refused, false, wire.Place{}
@@ -193,14 +222,8 @@ func (a *Asks) figures(ctx context.Context, rig string, data []byte) wire.Figure
 }
 
 func (a *Asks) take(ctx context.Context, rig string, f wire.Figures, answer *wire.FiguresAnswer) (refused string, err error) {
-	keys, err := a.Rigs.ReportKeys(ctx, rig)
-	switch {
-	case err != nil:
-		return "", err
-	case !keys.Known:
-		return fmt.Sprintf("control knows no rig %s", rig), nil
-	case keys.Retired:
-		return fmt.Sprintf("rig %s is retired", rig), nil
+	if refused, err := a.unknown(ctx, rig); refused != "" || err != nil {
+		return refused, err
 	}
 	if answer.Place, err = a.Place(ctx, rig); err != nil {
 		return "", err
@@ -214,3 +237,42 @@ func (a *Asks) take(ctx context.Context, rig string, f wire.Figures, answer *wir
 	answer.Kept = true
 	return "", nil
 }
+
+// unknown says why a rig gets no answer but that; empty: it may have one.
+func (a *Asks) unknown(ctx context.Context, rig string) (refused string, err error) {
+	keys, err := a.Rigs.ReportKeys(ctx, rig)
+	switch {
+	case err != nil:
+		return "", err
+	case !keys.Known:
+		return fmt.Sprintf("control knows no rig %s", rig), nil
+	case keys.Retired:
+		return fmt.Sprintf("rig %s is retired", rig), nil
+	}
+	return "", nil
+}
+
+// renew gives a command as it is signed now.
+func (a *Asks) renew(ctx context.Context, rig string, data []byte) wire.RenewAnswer {
+	answer := wire.RenewAnswer{Rig: rig}
+	ask, err := wire.DecodeRenewAsk(data)
+	if err != nil {
+		answer.Refused = err.Error()
+		return answer
+	}
+	answer.Nonce, answer.ID = ask.Nonce, ask.ID
+	if answer.Refused, err = a.unknown(ctx, rig); err == nil && answer.Refused == "" {
+		answer.Command, answer.Pending, err = a.Commands.Renew(ctx, rig, ask.ID)
+	}
+	if err != nil {
+		a.Log.Error("a renewal not answered", "rig", rig, "command", ask.ID, "err", err)
+		answer.Refused, answer.Pending = textFailed, false
+	}
+	if !answer.Pending {
+		answer.Command = nil
+	}
+	return answer
+}
+
+// textFailed is the answer to an ask that control failed on.
+const textFailed = "control could not answer: its log says why"

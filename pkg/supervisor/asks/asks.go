@@ -88,6 +88,35 @@ func (a *Asker) Figures(ctx context.Context, f wire.Figures) (wire.FiguresAnswer
 	return answer, nil
 }
 
+// Renew asks for a command that the rig holds, as it is signed now. Pending is
+// false when control wants it done no more.
+func (a *Asker) Renew(ctx context.Context, id string) (signed []byte, pending bool, err error) {
+	fail := func(err error) ([]byte, bool, error) {
+		return nil, false, fmt.Errorf("asking control for command %s again: %w", id, err)
+	}
+	nonce, err := a.cfg.Nonce()
+	if err != nil {
+		return fail(err)
+	}
+	ask := wire.RenewAsk{Nonce: nonce, ID: id}
+	b, err := wire.EncodeRenewAsk(ask)
+	if err != nil {
+		return fail(err)
+	}
+	data, err := a.ask(ctx, "renew", b)
+	if err != nil {
+		return fail(err)
+	}
+	answer, err := wire.DecodeRenewAnswer(a.controlKey(), a.cfg.Rig, ask, data)
+	switch {
+	case err != nil:
+		return fail(err)
+	case answer.Refused != "":
+		return fail(&RefusedError{Words: answer.Refused})
+	}
+	return answer.Command, answer.Pending, nil
+}
+
 // ask makes one ask, and gives its one answer as it came.
 func (a *Asker) ask(ctx context.Context, kind string, b []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, a.cfg.Timeout, fmt.Errorf("%w: %v", ErrNoAnswer, a.cfg.Timeout))
