@@ -43,6 +43,7 @@ var dependencies = map[string]string{
 	"golang.org/x/sys":                            "the terminal's size, peer credentials",
 	"golang.org/x/time":                           "how many tries a second",
 	"golang.org/x/term":                           "the terminal",
+	"gonum.org/v1/gonum":                          "worker: what to try next, by its linear algebra and optimisers",
 	"pgregory.net/rapid":                          "tests: properties",
 	"github.com/yuin/goldmark":                    "Markdown",
 	"github.com/microcosm-cc/bluemonday":          "Markdown's safety",

@@ -23,6 +23,14 @@ var update = flag.Bool("update", false, "write docs/settings.md anew")
 
 const settingsDoc = "docs/settings.md"
 
+// given are the variables that a program of ours gives another, with what
+// for: nobody sets them.
+var given = map[string]string{
+	"THERMITE_TRIAL":       "the worker exec, to its command",
+	"THERMITE_TRIAL_URL":   "the worker exec, to its command",
+	"THERMITE_TRIAL_TOKEN": "the worker exec, to its command",
+}
+
 const settingsHead = `# Settings
 
 Every setting is a flag, else a variable in the environment, else its default; ` + "`thermite settings`" + ` shows where each of the
@@ -59,7 +67,7 @@ func TestEverySettingHasAVariableAFlagAndALine(t *testing.T) {
 		}
 	}
 	for variable, where := range variables(t) {
-		if !seen[variable] {
+		if !seen[variable] && given[variable] == "" {
 			t.Errorf("%s is read or named in %s, and is no program's setting", variable, where)
 		}
 	}
