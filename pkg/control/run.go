@@ -20,6 +20,7 @@ import (
 	"thermite/pkg/control/reports"
 	"thermite/pkg/control/rest"
 	"thermite/pkg/control/service"
+	"thermite/pkg/control/users"
 	"thermite/pkg/wire"
 )
 
@@ -89,6 +90,7 @@ func (c *Control) startRecord(ctx context.Context, parts *parts, link *link, js 
 	parts.start("the apply", c.apply.Run)
 	parts.start("the rigs' reports", taking.Run)
 	parts.start("the rigs' asks", answering.Run)
+	parts.start("the rigs' consumers", users.NewConsumers(js, c.users, c.config.Log).Run)
 	parts.start("the commands", func(ctx context.Context) error { return c.commands.Run(ctx, commands.NewStream(js)) })
 	return &busState{watch: link.watch, admin: link.admin, users: c.users, writer: writer, apply: c.apply, reports: taking}, nil
 }
@@ -98,7 +100,7 @@ func (c *Control) startSurfaces(parts *parts, js jetstream.JetStream, state *bus
 	reader := events.NewReader(js, c.views)
 	c.views.Use(reader)
 	s := service.New(service.Config{
-		Store: c.store, Rigs: c.rigs, Needs: c.needs, Views: c.views, Events: reader, Bus: state,
+		Store: c.store, Rigs: c.rigs, Needs: c.needs, Views: c.views, Events: reader, Commands: c.commands, Runs: c.runs, Bus: state,
 		Join:  service.Join{ControlURL: c.URL(), BusURL: c.config.busPublicURL(), Authority: string(c.authority.PEM()), Fingerprint: c.authority.Fingerprint()},
 		Build: c.config.Build, Now: c.config.Now, Rand: c.config.Rand, Log: c.config.Log,
 	})

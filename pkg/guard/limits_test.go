@@ -112,8 +112,7 @@ func constantsOf(t *testing.T, file string) map[string]constant.Value {
 
 // later are the limits of channels that are not built yet.
 var later = map[string]string{
-	"ConsumersLook": "the rigs' consumers of commands and config",
-	"LeafPort":      "pods",
+	"LeafPort": "pods",
 }
 
 // Promise: a limit is kept: some code reads each constant.

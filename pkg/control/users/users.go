@@ -71,9 +71,14 @@ type Users struct {
 	turns turns
 	links links
 
+	// rigsChanged is told when the server has taken other users.
+	rigsChanged chan struct{}
+
 	mu     sync.Mutex
 	server Server
 	state  State
+	// rigs are the rigs whose users the server has taken.
+	rigs []string
 
 	// What follows is the look's, of which there is one at a time.
 
@@ -105,7 +110,7 @@ type State struct {
 
 // New makes Users that know no server yet.
 func New(c Config) *Users {
-	return &Users{Config: c, turns: newTurns(), need: true, file: file{path: filepath.Join(c.Dir, bus.UsersFile)}}
+	return &Users{Config: c, turns: newTurns(), need: true, rigsChanged: make(chan struct{}, 1), file: file{path: filepath.Join(c.Dir, bus.UsersFile)}}
 }
 
 // Use names the server, before the first look that is to reach it.
@@ -239,8 +244,23 @@ func (u *Users) reload(ctx context.Context, users bus.Users) error {
 	u.runsNext = now.Add(runsRest * now.Sub(began))
 	u.mu.Lock()
 	u.state.TakenAt = now
+	u.rigs = u.rigs[:0:0]
+	for _, r := range users.Rigs {
+		u.rigs = append(u.rigs, r.Rig)
+	}
 	u.mu.Unlock()
+	select {
+	case u.rigsChanged <- struct{}{}:
+	default:
+	}
 	return nil
+}
+
+// rigsNow gives the rigs whose users the server has taken.
+func (u *Users) rigsNow() []string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.rigs
 }
 
 func (u *Users) serverNow() Server {
