@@ -15,12 +15,16 @@ import (
 	"syscall"
 
 	"thermite/cmd/thermite/internal/client"
+	"thermite/pkg/broker"
 )
 
 // version is set by the build.
 var version = "unknown"
 
-func main() { os.Exit(run()) }
+func main() {
+	broker.Main() // this program is a process's init too
+	os.Exit(run())
+}
 
 // run is main, but for the exit.
 func run() int {

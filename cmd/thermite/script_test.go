@@ -4,13 +4,17 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"thermite/pkg/broker"
 )
 
 func TestMain(m *testing.M) {
+	broker.Main()
 	testscript.Main(m, map[string]func(){"thermite": main})
 }
 
@@ -22,7 +26,8 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
 			ownHome(env)
-			return nil
+			// The users of a rig's roles pass through it.
+			return os.Chmod(filepath.Dir(env.WorkDir), 0o711)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "until": untilDone},
 	})
@@ -52,7 +57,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 func ownHome(env *testscript.Env) {
 	env.Setenv("HOME", env.WorkDir)
 	env.Setenv("XDG_CONFIG_HOME", "")
-	env.Setenv("XDG_STATE_HOME", "")
+	env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, ".local", "state"))
 	// A program built with the race detector waits a second before it ends,
 	// unless told not to.
 	env.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0")

@@ -183,26 +183,29 @@ const upLogFile = "thermite.log"
 // upFolder gives the folder, and how to remove it if it is a demo's own.
 func (a *app) upFolder(f upFlags) (state string, remove func() error, err error) {
 	remove = func() error { return nil }
-	switch {
-	case f.state != "":
-		state, err = filepath.Abs(f.state)
-	case f.demo:
+	if f.state == "" && f.demo {
 		if state, err = os.MkdirTemp("", "thermite-demo-"); err == nil {
 			remove = func() error { return os.RemoveAll(state) }
 		}
-	default:
-		state = settings.UpDir(a.getenv)
-		if !filepath.IsAbs(state) {
-			return "", nil, wrongUse("neither HOME nor XDG_STATE_HOME says where your files are: name a folder with --state")
-		}
-	}
-	if err == nil {
+	} else if state, err = a.upState(f); err == nil {
 		err = os.MkdirAll(state, 0o700)
 	}
 	if err != nil {
 		return "", nil, fmt.Errorf("making the state folder: %w\n--state names another", err)
 	}
 	return state, remove, nil
+}
+
+// upState is the folder that stays.
+func (a *app) upState(f upFlags) (string, error) {
+	if f.state != "" {
+		return filepath.Abs(f.state)
+	}
+	state := settings.UpDir(a.getenv)
+	if !filepath.IsAbs(state) {
+		return "", wrongUse("neither HOME nor XDG_STATE_HOME says where your files are: name a folder with --state")
+	}
+	return state, nil
 }
 
 // upLog opens the log in the folder.
@@ -234,6 +237,7 @@ func (a *app) upRun(ctx context.Context, f upFlags, state string, log *slog.Logg
 	select {
 	case err := <-ended:
 		return err
+	case <-ctx.Done():
 	case r := <-ready:
 		a.greet(f, r)
 		if f.demo {

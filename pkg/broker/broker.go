@@ -34,8 +34,11 @@ type Config struct {
 	// Socket is where the broker listens, unless it is handed a socket.
 	Socket string `env:"THERMITE_BROKER_SOCKET" envDefault:"/run/thermite-broker/broker.sock"`
 
-	// Roles are those of a broker without a file.
+	// Roles are those of a broker without a file, and Users their users by
+	// number, which takes root. Without Users each role is the broker's own
+	// user.
 	Roles []string
+	Users map[string]int
 	// Read are further files and folders that every process of a broker
 	// without a file may read.
 	Read []string
@@ -99,8 +102,8 @@ func (b *Broker) open(ctx context.Context) error {
 	return err
 }
 
-// settings gives the server's configuration from the file, or for the own
-// user without one, and the launcher's name.
+// settings gives the server's configuration from the file, or without one for
+// the own user as its client, and the launcher's name.
 func (b *Broker) settings(c *server.Config) (launcher string, err error) {
 	if b.cfg.File != "" {
 		s, err := ReadSettings(b.cfg.File)
@@ -114,12 +117,23 @@ func (b *Broker) settings(c *server.Config) (launcher string, err error) {
 		roles = DefaultRoles()
 	}
 	s := Settings{Client: fmt.Sprint(os.Getuid()), Read: b.cfg.Read}
+	launcher = sameuser.Name
+	if b.cfg.Users != nil {
+		launcher = plain.Name
+	}
 	for _, r := range roles {
-		s.Roles = append(s.Roles, RoleInFile{Name: r, User: fmt.Sprint(os.Getuid())})
+		user := os.Getuid()
+		if b.cfg.Users != nil {
+			var ok bool
+			if user, ok = b.cfg.Users[r]; !ok {
+				return "", fmt.Errorf("the role %s has no user", r)
+			}
+		}
+		s.Roles = append(s.Roles, RoleInFile{Name: r, User: fmt.Sprint(user)})
 	}
 	err = s.apply(c)
 	c.ClientGroup = -1
-	return sameuser.Name, err
+	return launcher, err
 }
 
 // openLauncher makes the launcher of the name.

@@ -151,8 +151,15 @@ func UpPath(getenv func(string) string) string {
 	return filepath.Join(UpDir(getenv), FileName)
 }
 
+// RootUpDir is where thermite up keeps everything for root: the users of its
+// rig's roles can't enter root's home.
+const RootUpDir = "/var/lib/thermite"
+
 // UpDir is the folder where thermite up keeps everything, unless told.
 func UpDir(getenv func(string) string) string {
+	if os.Geteuid() == 0 && !filepath.IsAbs(getenv("XDG_STATE_HOME")) {
+		return RootUpDir
+	}
 	return filepath.Join(xdg(getenv, "XDG_STATE_HOME", filepath.Join(".local", "state")), "thermite", "up")
 }
 

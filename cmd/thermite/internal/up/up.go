@@ -1,8 +1,8 @@
 // Package up runs a whole Thermite in one process, with no set-up: control,
-// an embedded bus, and a rig's harness and supervisor, each the same part
-// that its own program runs.
+// an embedded bus, and a rig's broker, harness and supervisor, each the same
+// part that its own program runs.
 //
-//	control.New ─▶ the bus's server ─▶ control.Run ─▶ the rig local ─▶ harness ─▶ supervisor
+//	control.New ─▶ the bus's server ─▶ control.Run ─▶ the rig local ─▶ broker ─▶ harness ─▶ supervisor
 //
 // Everything it keeps is in one folder, which one process at a time uses. A
 // part that fails ends them all, and Run says which and why; a kill at any
@@ -22,11 +22,11 @@ import (
 	"strings"
 	"time"
 
+	"thermite/cmd/thermite/internal/rig"
 	"thermite/pkg/bus"
 	"thermite/pkg/control"
 	"thermite/pkg/harness"
 	"thermite/pkg/sqlite"
-	"thermite/pkg/supervisor"
 )
 
 // RigName is the rig that runs beside control.
@@ -49,10 +49,13 @@ type Config struct {
 	Plain bool
 	// Poll is how often the rig reports.
 	Poll time.Duration
-	// Sample is how many events the rig makes up, at SampleRate a second;
-	// 0 makes none.
+	// Sample is how many events the rig makes up, at SampleRate a second, and
+	// does nothing else; 0 makes none.
 	Sample     uint64
 	SampleRate float64
+	// Worker is the program that works on trials, and its first arguments, if
+	// it is not thermite-worker or this one.
+	Worker []string
 
 	// Build is the version.
 	Build string
@@ -72,6 +75,8 @@ type Ready struct {
 	// Control and Harness are the parts, for whoever watches them.
 	Control *control.Control
 	Harness *harness.Harness
+	// Notices are what its owner should know of how the rig works here.
+	Notices []string
 }
 
 // Run runs everything until ctx ends or a part fails.
@@ -99,7 +104,9 @@ type up struct {
 
 	control *control.Control
 	server  *bus.Server
+	rig     *rig.Rig
 	harness *harness.Harness
+	notices []string
 
 	// socket is the harness's.
 	socket string
@@ -112,7 +119,7 @@ type up struct {
 }
 
 // folders are what StateDir holds.
-type folders struct{ state, control, bus, harness, supervisor string }
+type folders struct{ state, control, bus, harness, supervisor, inbox string }
 
 func (u *up) start(ctx context.Context) error {
 	u.failed = make(chan error, 1)
@@ -143,9 +150,9 @@ func (u *up) openFolders() error {
 	}
 	u.folders = folders{
 		state: state, control: filepath.Join(state, "control"), bus: filepath.Join(state, "bus"),
-		harness: filepath.Join(state, "harness"), supervisor: filepath.Join(state, "supervisor"),
+		harness: filepath.Join(state, "harness"), supervisor: filepath.Join(state, "supervisor"), inbox: filepath.Join(state, "inbox"),
 	}
-	for _, dir := range []string{state, u.folders.control, u.folders.bus, u.folders.harness, u.folders.supervisor} {
+	for _, dir := range []string{state, u.folders.control, u.folders.bus, u.folders.harness, u.folders.supervisor, u.folders.inbox} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return fmt.Errorf("making the state folder: %w", err)
 		}
@@ -158,29 +165,12 @@ func (u *up) openFolders() error {
 	return u.placeSocket()
 }
 
-// longestSocket is how many bytes a Unix socket's path may have, and one for
-// what ends it.
-const longestSocket = 107
-
-// placeSocket finds where the harness's socket can be: a state folder's path
-// may be longer than a socket's.
+// placeSocket finds where the harness's socket can be.
 func (u *up) placeSocket() error {
-	const name = "harness.sock"
-	if path := filepath.Join(u.folders.harness, name); len(path) <= longestSocket {
-		u.socket = path
-		return nil
-	}
-	for _, under := range []string{os.TempDir(), "/tmp"} {
-		dir, err := os.MkdirTemp(under, "thermite-")
-		if err != nil {
-			return fmt.Errorf("making a folder for the harness's socket: %w", err)
-		}
-		u.closers = append(u.closers, func() error { return os.RemoveAll(dir) })
-		if u.socket = filepath.Join(dir, name); len(u.socket) <= longestSocket {
-			break
-		}
-	}
-	return nil
+	path, remove, err := rig.PlaceSocket(u.folders.harness, "harness.sock")
+	u.socket = path
+	u.closers = append(u.closers, remove)
+	return err
 }
 
 // startControl starts the bus and control, and returns when control serves.
@@ -250,30 +240,6 @@ func (u *up) reach(p ports) {
 	}
 }
 
-// startRig starts the rig's harness and supervisor.
-func (u *up) startRig(ctx context.Context, tokenFile string) error {
-	var err error
-	u.harness, err = harness.New(ctx, harness.Config{
-		Rig: RigName, StateDir: u.folders.harness, Socket: u.socket, Sample: u.cfg.Sample, SampleRate: u.cfg.SampleRate, SampleSeed: 1,
-		Build: u.cfg.Build, Now: u.cfg.Now, Rand: u.cfg.Rand, Log: u.log("harness"),
-	})
-	if err != nil {
-		return err
-	}
-	u.closers = append(u.closers, u.harness.Close)
-	u.run("harness", u.harness.Run)
-	s, err := supervisor.New(ctx, supervisor.Config{
-		Rig: RigName, StateDir: u.folders.supervisor, ControlURL: u.controlURL, BusURL: u.busURL, TokenFile: tokenFile,
-		Authority: filepath.Join(u.folders.control, bus.AuthorityFile), Socket: u.socket, Poll: supervisor.Seconds(u.cfg.Poll),
-		Build: u.cfg.Build, Now: u.cfg.Now, Rand: u.cfg.Rand, Log: u.log("supervisor"),
-	})
-	if err != nil {
-		return err
-	}
-	u.run("supervisor", s.Run)
-	return nil
-}
-
 func (u *up) log(part string) *slog.Logger { return u.cfg.Log.With("part", part) }
 
 func (u *up) tellReady(ctx context.Context) error {
@@ -288,6 +254,6 @@ func (u *up) tellReady(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	u.cfg.OnReady(Ready{URL: u.control.URL(), SignIn: link, Client: path, Control: u.control, Harness: u.harness})
+	u.cfg.OnReady(Ready{URL: u.control.URL(), SignIn: link, Client: path, Control: u.control, Harness: u.harness, Notices: u.notices})
 	return nil
 }
