@@ -73,11 +73,56 @@ func Load(ctx context.Context, s Source) (*Staged, error) {
 		return nil, fmt.Errorf("staging the project of the kit %s: %w", k.About.Name, err)
 	}
 	staged := &Staged{Kit: k, Commit: commit, Files: files, Base: base}
-	if err := staged.check(); err != nil {
+	if err := staged.finish(); err != nil {
 		return nil, fmt.Errorf("staging the kit %s: %w", k.About.Name, err)
 	}
-	staged.Digest = Tree{{Path: "kit", Data: []byte(files.Digest())}, {Path: "project", Data: []byte(base.Digest())}}.Digest()
 	return staged, nil
+}
+
+// Open reads what Stage wrote into the folder, with the same checks. Whoever
+// knows what it must be compares its Digest. It knows no commit.
+func Open(dir string) (*Staged, error) {
+	staged := &Staged{KitDir: filepath.Join(dir, "kit"), ProjectDir: filepath.Join(dir, "project")}
+	if err := staged.open(); err != nil {
+		return nil, fmt.Errorf("opening the staged kit in %s: %w", dir, err)
+	}
+	return staged, nil
+}
+
+func (s *Staged) open() (err error) {
+	if s.Files, err = readStaged(s.KitDir); err != nil {
+		return err
+	}
+	if s.Base, err = readStaged(s.ProjectDir); err != nil {
+		return err
+	}
+	main, ok := s.Files.File(FileName)
+	if !ok {
+		return fmt.Errorf("it has no %s", FileName)
+	}
+	if s.Kit, err = Decode(main.Data); err != nil {
+		return err
+	}
+	return s.finish()
+}
+
+// readStaged reads a folder that Stage wrote. Another may have written it
+// since, so nothing in it is taken on trust.
+func readStaged(dir string) (Tree, error) {
+	tree, err := readDir(dir, false, nil)
+	if err != nil {
+		return nil, err
+	}
+	return tree, refuse("the folder", tree.faults())
+}
+
+// finish checks what is staged, and names it.
+func (s *Staged) finish() error {
+	if err := s.check(); err != nil {
+		return err
+	}
+	s.Digest = Tree{{Path: "kit", Data: []byte(s.Files.Digest())}, {Path: "project", Data: []byte(s.Base.Digest())}}.Digest()
+	return nil
 }
 
 // String names the source.
