@@ -182,6 +182,39 @@ func DecodeResetAsk(b []byte) (ResetAsk, error) {
 	return a, nil
 }
 
+// EncodeCommandDelivery gives d as JSON.
+func EncodeCommandDelivery(d CommandDelivery) ([]byte, error) { return Canonical(d) }
+
+// DecodeCommandDelivery reads a CommandDelivery; its command is not read.
+func DecodeCommandDelivery(b []byte) (CommandDelivery, error) {
+	var d CommandDelivery
+	if err := DecodeStrict(b, &d); err != nil {
+		return CommandDelivery{}, fmt.Errorf("reading a command's delivery: %w", err)
+	}
+	if err := first(atMost("staged", d.Staged, maxName), atMost("failed", d.Failed, MaxBodyBytes)); err != nil {
+		return CommandDelivery{}, fmt.Errorf("reading a command's delivery: %w", err)
+	}
+	if d.Staged != "" && d.Failed != "" {
+		return CommandDelivery{}, errors.New("reading a command's delivery: staged and failed: one of them")
+	}
+	return d, nil
+}
+
+// EncodeCommandAnswer gives a as JSON.
+func EncodeCommandAnswer(a CommandAnswer) ([]byte, error) { return Canonical(a) }
+
+// DecodeCommandAnswer reads a CommandAnswer.
+func DecodeCommandAnswer(b []byte) (CommandAnswer, error) {
+	var a CommandAnswer
+	if err := decodeHarness(b, &a); err != nil {
+		return CommandAnswer{}, fmt.Errorf("reading what came of a command: %w", err)
+	}
+	if err := oneOf("state", a.State, []string{CommandApplying, CommandApplied, CommandNotApplied, CommandIsRejected}); err != nil {
+		return CommandAnswer{}, fmt.Errorf("reading what came of a command: %w", err)
+	}
+	return a, nil
+}
+
 // EncodeHarnessProblem gives p as JSON.
 func EncodeHarnessProblem(p HarnessProblem) ([]byte, error) { return Canonical(p) }
 
