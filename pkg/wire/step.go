@@ -21,8 +21,13 @@ type StepJob struct {
 	Ops []StepOp `json:"ops"`
 }
 
-// StepOp is one operation: exactly one field is set. Paths are absolute.
+// StepOp is one operation: exactly one field besides GoOn is set. Paths are
+// absolute.
 type StepOp struct {
+	// GoOn: the job goes on when this operation fails.
+	GoOn bool `json:"go_on,omitzero"`
+	// Empty removes what is in a folder, if it is there, and leaves the folder.
+	Empty string `json:"empty,omitzero"`
 	// Remove removes a folder or file with all it holds, if it is there.
 	Remove string `json:"remove,omitzero"`
 	// Make makes a folder and those above it that lack.
@@ -57,7 +62,7 @@ type StepUnpack struct {
 
 // StepCopy copies the plain files below From to the folder To, which is made:
 // those that match a glob of Only, if it has any, and none of Without. Others
-// are passed over. Mode is To's; folders below it have 0755, files 0644, or
+// are passed over or, if it is Strict, refused. Mode is To's; folders below it have 0755, files 0644, or
 // 0755 if they may be executed.
 type StepCopy struct {
 	From    string   `json:"from"`
@@ -65,6 +70,7 @@ type StepCopy struct {
 	Mode    uint32   `json:"mode"`
 	Only    []string `json:"only,omitzero"`
 	Without []string `json:"without,omitzero"`
+	Strict  bool     `json:"strict,omitzero"`
 }
 
 // StepRun runs a command and ends all it started.
@@ -79,8 +85,6 @@ type StepRun struct {
 	Keep int `json:"keep,omitzero"`
 	// Need are paths that must be there after a command that ended well.
 	Need []string `json:"need,omitzero"`
-	// Go on: a command that fails does not end the job.
-	GoOn bool `json:"go_on,omitzero"`
 }
 
 // StepPack packs a folder, without what matches a glob of Without. A hard
@@ -212,15 +216,17 @@ func (j StepJob) Check() error {
 
 func (op StepOp) check() error {
 	set := 0
-	for _, is := range []bool{op.Remove != "", op.Make != nil, op.Unpack != nil, op.Copy != nil, op.Run != nil, op.Pack != nil, op.List != "", op.Write != nil} {
+	for _, is := range []bool{op.Empty != "", op.Remove != "", op.Make != nil, op.Unpack != nil, op.Copy != nil, op.Run != nil, op.Pack != nil, op.List != "", op.Write != nil} {
 		if is {
 			set++
 		}
 	}
 	if set != 1 {
-		return fmt.Errorf("one of remove, make, unpack, copy, run, pack, list, write is given; this has %d of them", set)
+		return fmt.Errorf("one of empty, remove, make, unpack, copy, run, pack, list, write is given; this has %d of them", set)
 	}
 	switch {
+	case op.Empty != "":
+		return checkDeep("empty", op.Empty)
 	case op.Remove != "":
 		return checkDeep("remove", op.Remove)
 	case op.Make != nil:

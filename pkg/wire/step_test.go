@@ -14,10 +14,11 @@ import (
 func steps() wire.StepJob {
 	return wire.StepJob{Ops: []wire.StepOp{
 		{Remove: "/a"},
+		{Empty: "/a", GoOn: true},
 		{Make: &wire.StepMake{Folder: "/a/b", Mode: 0o711}},
 		{Unpack: &wire.StepUnpack{Archive: "/t", Folder: "/a/c", Mode: 0o755}},
-		{Copy: &wire.StepCopy{From: "/a/c", To: "/a/d", Mode: 0o700, Only: []string{"**"}, Without: []string{"x/*"}}},
-		{Run: &wire.StepRun{Argv: []string{"go", "version"}, Env: map[string]string{"PATH": "/bin"}, Dir: "/a", Timeout: 90 * time.Second, Keep: 10, Need: []string{"/a/e"}, GoOn: true}},
+		{Copy: &wire.StepCopy{From: "/a/c", To: "/a/d", Mode: 0o700, Only: []string{"**"}, Without: []string{"x/*"}, Strict: true}},
+		{Run: &wire.StepRun{Argv: []string{"go", "version"}, Env: map[string]string{"PATH": "/bin"}, Dir: "/a", Timeout: 90 * time.Second, Keep: 10, Need: []string{"/a/e"}}, GoOn: true},
 		{Pack: &wire.StepPack{Folder: "/a", Without: []string{"y"}}},
 		{List: "/a"},
 		{Write: &wire.StepWrite{Path: "/a/f", Data: []byte{0, 255}, Mode: 0o600}},
@@ -67,7 +68,7 @@ func TestStepResultTakesAnyBytes(t *testing.T) {
 func TestStepJobsThatAreNone(t *testing.T) {
 	for in, want := range map[string]string{
 		`{"ops":[]}`:                                                    "ops has 0 entries",
-		`{"ops":[{}]}`:                                                  "ops[0]: one of remove",
+		`{"ops":[{}]}`:                                                  "ops[0]: one of empty",
 		`{"ops":[{"list":"/a","remove":"/b"}]}`:                         "this has 2 of them",
 		`{"ops":[{"list":"/a"},{"remove":"/"}]}`:                        "ops[1]: remove: / is everything",
 		`{"ops":[{"remove":"/a/../b"}]}`:                                "absolute path",

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 
 	"thermite/pkg/kit"
@@ -36,20 +37,49 @@ func copyAll(op wire.StepCopy) error {
 		return err
 	}
 	defer to.Close()
-	made := map[string]bool{".": true}
-	return walk(op.From, maxCopied, func(in *os.Root, name, p string, info fs.FileInfo) error {
-		if !info.Mode().IsRegular() || !taken(op, p) {
+	c := copier{op: op, to: to, made: map[string]bool{".": true}}
+	w := walker{git: true, left: maxCopied, visit: c.visit}
+	if op.Strict {
+		w.left = maxEntries
+	}
+	return w.walk(op.From)
+}
+
+// A copier copies what a walk visits.
+type copier struct {
+	op   wire.StepCopy
+	to   *os.Root
+	made map[string]bool
+}
+
+func (c *copier) visit(in *os.Root, name, p string, info fs.FileInfo) error {
+	if why := c.fault(p, info.Mode()); why != "" {
+		if !c.op.Strict {
 			return nil
 		}
-		p = filepath.FromSlash(p)
-		if dir := filepath.Dir(p); !made[dir] {
-			if err := to.MkdirAll(dir, 0o755); err != nil {
-				return err
-			}
-			made[dir] = true
+		return &kit.Refused{What: "what is there", Faults: []kit.Fault{{Path: strings.ToValidUTF8(p, "?"), Why: why}}}
+	}
+	p = filepath.FromSlash(p)
+	if dir := filepath.Dir(p); !c.made[dir] {
+		if err := c.to.MkdirAll(dir, 0o755); err != nil {
+			return err
 		}
-		return copyFile(in, name, to, p, info)
-	})
+		c.made[dir] = true
+	}
+	return copyFile(in, name, c.to, p, info)
+}
+
+// fault says why a file is not copied.
+func (c *copier) fault(p string, mode fs.FileMode) string {
+	switch {
+	case mode&fs.ModeSymlink != 0:
+		return "is a symbolic link"
+	case !mode.IsRegular():
+		return "is no plain file"
+	case !taken(c.op, p):
+		return "is not for it to leave"
+	}
+	return ""
 }
 
 func taken(op wire.StepCopy, p string) bool {

@@ -40,6 +40,22 @@ func remove(path string) error {
 	return fmt.Errorf("removing %s: %w", path, err)
 }
 
+// empty removes what is in the folder.
+func empty(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("emptying %s: %w", dir, err)
+	}
+	var errs []error
+	for _, e := range entries {
+		errs = append(errs, remove(filepath.Join(dir, e.Name())))
+	}
+	return errors.Join(errs...)
+}
+
 // makeFolder makes the folder, with no umask's say in its mode.
 func makeFolder(path string, mode fs.FileMode) error {
 	if err := errors.Join(os.MkdirAll(path, 0o755), os.Chmod(path, mode)); err != nil {
@@ -105,37 +121,43 @@ func writeFile(op wire.StepWrite) error {
 const (
 	maxDeep    = 64
 	maxEntries = 2 * kit.MaxFiles
+	// maxNames is how long a list's paths may be together.
+	maxNames = 1 << 20
 )
 
 // list gives what is in a folder, by path.
 func list(dir string) ([]wire.StepEntry, error) {
 	var all []wire.StepEntry
-	err := walk(dir, maxEntries, func(_ *os.Root, _ string, p string, info fs.FileInfo) error {
+	names := 0
+	w := walker{left: maxEntries, visit: func(_ *os.Root, _ string, p string, info fs.FileInfo) error {
+		if names += len(p); names > maxNames {
+			return tooMuch("its names are too long for a list")
+		}
 		all = append(all, wire.StepEntry{Path: p, Mode: uint32(info.Mode()), Size: info.Size()})
 		return nil
-	})
-	if err != nil {
+	}}
+	if err := w.walk(dir); err != nil {
 		return nil, fmt.Errorf("listing %s: %w", dir, err)
 	}
 	slices.SortFunc(all, func(a, b wire.StepEntry) int { return cmp.Compare(a.Path, b.Path) })
 	return all, nil
 }
 
-// walk calls visit with each entry but folders, through the folder that it is
-// in. No link leads out, whatever is swapped meanwhile.
-func walk(dir string, most int, visit func(in *os.Root, name, path string, info fs.FileInfo) error) error {
+// A walker calls visit with each entry but folders, through the folder that
+// it is in. No link leads out, whatever is swapped meanwhile.
+type walker struct {
+	// git says that a git folder at the root is entered too.
+	git   bool
+	left  int
+	visit func(in *os.Root, name, path string, info fs.FileInfo) error
+}
+
+func (w *walker) walk(dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
-	defer root.Close()
-	w := walker{left: most, visit: visit}
-	return w.folder(root, "", 0)
-}
-
-type walker struct {
-	left  int
-	visit func(in *os.Root, name, path string, info fs.FileInfo) error
+	return errors.Join(w.folder(root, "", 0), root.Close())
 }
 
 func (w *walker) folder(root *os.Root, at string, deep int) error {
@@ -150,7 +172,7 @@ func (w *walker) folder(root *os.Root, at string, deep int) error {
 	for {
 		entries, err := d.ReadDir(256)
 		for _, e := range entries {
-			if at == "" && e.Name() == ".git" {
+			if at == "" && e.Name() == ".git" && !w.git {
 				continue
 			}
 			if w.left--; w.left < 0 {

@@ -91,8 +91,8 @@ func guard() error {
 	return nil
 }
 
-// Do does the job up to the first operation that fails. What is packed goes
-// to out.
+// Do does the job, up to the first operation that fails unless it says to go
+// on. What is packed goes to out.
 func Do(ctx context.Context, job wire.StepJob, out io.Writer) wire.StepResult {
 	var r wire.StepResult
 	for _, op := range job.Ops {
@@ -101,7 +101,7 @@ func Do(ctx context.Context, job wire.StepJob, out io.Writer) wire.StepResult {
 			done.Error, done.Refused = err.Error(), kit.IsRefused(err)
 		}
 		r.Ops = append(r.Ops, done)
-		if err != nil && (op.Run == nil || !op.Run.GoOn) {
+		if err != nil && !op.GoOn {
 			break
 		}
 	}
@@ -113,6 +113,8 @@ func do(ctx context.Context, op wire.StepOp, out io.Writer) (done wire.StepDone,
 		return done, fmt.Errorf("the step was told to end: %w", err)
 	}
 	switch {
+	case op.Empty != "":
+		return done, empty(op.Empty)
 	case op.Remove != "":
 		return done, remove(op.Remove)
 	case op.Make != nil:

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -160,7 +161,7 @@ func TestTheFirstFailureEndsTheJob(t *testing.T) {
 			if c.op.Run == nil || r.Ops[0].Run == nil {
 				return
 			}
-			c.op.Run.GoOn = true
+			c.op.GoOn = true
 			r, _ = do(t, c.op, wire.StepOp{Make: &wire.StepMake{Folder: filepath.Join(dir, name), Mode: 0o700}})
 			if d := last(t, r, 2); d.Error != "" || r.Ops[0].Error == "" {
 				t.Errorf("it does not go on: %+v", r)
@@ -177,7 +178,7 @@ func TestOutputsAreBounded(t *testing.T) {
 	if ran.Stderr != "line 1998\nline 1999\n" || ran.Stdout != "\ufffdok" || ran.TooLong {
 		t.Errorf("it kept %q and %q", ran.Stdout, ran.Stderr)
 	}
-	r, _ = do(t, sh("head -c 100000000 /dev/zero; echo end >&2", func(r *wire.StepRun) { r.GoOn = true }))
+	r, _ = do(t, sh("head -c 100000000 /dev/zero; echo end >&2"))
 	if ran := last(t, r, 1).Run; !ran.TooLong || len(ran.Stdout) != 1000 || ran.Stderr != "end\n" {
 		t.Errorf("it kept %d bytes: %v %q", len(ran.Stdout), ran.TooLong, ran.Stderr)
 	}
@@ -191,7 +192,9 @@ func TestACommandsEndIsTheEndOfAllItStarted(t *testing.T) {
 	for name, more := range map[string]string{"ends": "", "fails": "; exit 3", "hangs": "; sleep 600"} {
 		t.Run(name, func(t *testing.T) {
 			began := time.Now()
-			r, _ := do(t, sh(script+more, func(r *wire.StepRun) { r.GoOn, r.Timeout = true, 2*time.Second }), sh("true"))
+			op := sh(script+more, func(r *wire.StepRun) { r.Timeout = 2 * time.Second })
+			op.GoOn = true
+			r, _ := do(t, op, sh("true"))
 			last(t, r, 2)
 			if d := time.Since(began); d > 30*time.Second {
 				t.Errorf("it took %v", d)
@@ -313,5 +316,54 @@ func TestWhatIsNoJob(t *testing.T) {
 	_ = w.Close()
 	if b, err := io.ReadAll(r); err != nil || len(b) > 0 {
 		t.Errorf("there is a result: %s %v", b, err)
+	}
+}
+
+// Promise: a strict copy takes a folder that holds nothing else, and refuses
+// one that does by what that is.
+func TestStrictCopy(t *testing.T) {
+	dir := t.TempDir()
+	from := filepath.Join(dir, "from")
+	if err := os.MkdirAll(filepath.Join(from, ".git"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	answer := filepath.Join(from, "answer.json")
+	if err := os.WriteFile(answer, []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	strict := func() wire.StepDone {
+		n++
+		op := wire.StepCopy{From: from, To: filepath.Join(dir, "to", strconv.Itoa(n)), Mode: 0o755, Only: []string{"*.json"}, Strict: true}
+		r, _ := do(t, wire.StepOp{Copy: &op, GoOn: true}, wire.StepOp{Empty: filepath.Join(dir, "none")})
+		last(t, r, 2)
+		return r.Ops[0]
+	}
+	if d := strict(); d.Error != "" {
+		t.Error(d.Error)
+	}
+	for name, plant := range map[string]func(string) error{
+		".git/x":    func(p string) error { return os.WriteFile(p, nil, 0o600) },
+		"b.txt":     func(p string) error { return os.WriteFile(p, nil, 0o600) },
+		"link.json": func(p string) error { return os.Symlink(answer, p) },
+		"pipe.json": func(p string) error { return syscall.Mkfifo(p, 0o600) },
+	} {
+		p := filepath.Join(from, name)
+		if err := plant(p); err != nil {
+			t.Fatal(err)
+		}
+		if d := strict(); !d.Refused || !strings.Contains(d.Error, "is refused: "+name) {
+			t.Errorf("%s: %+v", name, d)
+		}
+		if err := os.Remove(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, _ := do(t, wire.StepOp{Empty: from})
+	if d := last(t, r, 1); d.Error != "" {
+		t.Error(d.Error)
+	}
+	if entries, err := os.ReadDir(from); err != nil || len(entries) > 0 {
+		t.Errorf("the folder holds %v, %v", entries, err)
 	}
 }
