@@ -2,10 +2,13 @@ package trialapi
 
 import (
 	"crypto/subtle"
+	"io/fs"
+	"slices"
 	"sync"
 
 	"golang.org/x/time/rate"
 
+	"thermite/pkg/kit"
 	"thermite/pkg/wire"
 )
 
@@ -82,6 +85,39 @@ func (a *Admitted) Stop(why string) {
 			a.stop, a.why = true, why
 		}
 	})
+}
+
+// stopping is the answer to what a trial that must end asks for.
+func (a *Admitted) stopping() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.stop {
+		return nil
+	}
+	return problem(wire.TrialStopping, "the trial must end: %s", a.why)
+}
+
+func (a *Admitted) isGone() bool {
+	select {
+	case <-a.gone:
+		return true
+	default:
+		return false
+	}
+}
+
+// list gives the plain files that a candidate is made of.
+func (a *Admitted) list(entries []wire.StepEntry) wire.TrialFiles {
+	any := func(globs []string, path string) bool {
+		return slices.ContainsFunc(globs, func(g string) bool { return kit.Match(g, path) })
+	}
+	f := wire.TrialFiles{Files: []wire.TrialFile{}}
+	for _, e := range entries {
+		if fs.FileMode(e.Mode).IsRegular() && !any(a.Ignore, e.Path) {
+			f.Files = append(f.Files, wire.TrialFile{Path: e.Path, Size: e.Size, Editable: any(a.Editable, e.Path)})
+		}
+	}
+	return f
 }
 
 func (a *Admitted) change(how func()) {

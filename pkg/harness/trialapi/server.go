@@ -1,8 +1,17 @@
 package trialapi
 
 import (
+	"context"
+	"crypto/sha256"
+	"errors"
 	"log/slog"
+	"net"
+	"net/http"
+	"strings"
 	"sync"
+	"time"
+
+	"thermite/pkg/wire"
 )
 
 // Config is what the API works with.
@@ -14,11 +23,124 @@ type Config struct {
 
 // Server is the API.
 type Server struct {
-	cfg Config
+	cfg   Config
+	conns *connections
 
 	mu       sync.Mutex
 	admitted []*Admitted
 }
 
 // New makes the API.
-func New(cfg Config) *Server { return &Server{cfg: cfg} }
+func New(cfg Config) *Server { return &Server{cfg: cfg, conns: newConnections()} }
+
+// Deadlines of a call: a worker that hangs must not hold the harness.
+const (
+	headerTimeout = 10 * time.Second
+	readTimeout   = time.Minute
+	writeTimeout  = 3 * time.Minute
+	idleTimeout   = time.Minute
+	closeTimeout  = 5 * time.Second
+)
+
+// Serve answers on the listener until ctx ends; what is under way then ends
+// with it. It closes the listener.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	srv := &http.Server{Handler: s, ReadTimeout: readTimeout, ReadHeaderTimeout: headerTimeout, WriteTimeout: writeTimeout,
+		IdleTimeout: idleTimeout, MaxHeaderBytes: 16 << 10, ConnContext: s.conns.context, ConnState: s.conns.state,
+		BaseContext: func(net.Listener) context.Context { return ctx },
+		ErrorLog:    slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug)}
+	ended := make(chan error, 1)
+	go func() { ended <- srv.Serve(l) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	closing, stop := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+	defer stop()
+	err := srv.Shutdown(closing)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = srv.Close()
+	}
+	<-ended
+	return err
+}
+
+// A call is one that a trial's worker makes.
+type call struct {
+	*http.Request
+	trial *Admitted
+}
+
+// An answer is what a call is answered with: a value, as JSON, or bytes.
+type answer struct {
+	status int
+	value  any
+	bytes  []byte
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	a, err := s.call(r, w)
+	if err != nil {
+		s.refuse(w, problemOf(err))
+		return
+	}
+	s.answer(w, r, a)
+}
+
+// call finds whose call it is and what it asks, and has it answered.
+func (s *Server) call(r *http.Request, w http.ResponseWriter) (answer, error) {
+	trial, err := s.authorize(r)
+	if err != nil {
+		return answer{}, err
+	}
+	defer s.conns.busy(r.Context())()
+	select {
+	case trial.calls <- struct{}{}:
+		defer func() { <-trial.calls }()
+	default:
+		return answer{}, problem(wire.TrialTooMany, "%d calls of this trial are under way, the most at a time", callsAtOnce)
+	}
+	h, rest, err := find(r)
+	if err != nil {
+		var p *wire.TrialProblem
+		if errors.As(err, &p) && p.Code == wire.TrialMethod {
+			w.Header().Set("Allow", h.allow)
+		}
+		return answer{}, err
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	done := make(chan struct{})
+	defer close(done)
+	go func() {
+		select {
+		case <-trial.gone:
+			cancel()
+		case <-done:
+		}
+	}()
+	a, err := h.serve(s, call{r.WithContext(ctx), trial}, rest)
+	if trial.isGone() {
+		return answer{}, unauthorized()
+	}
+	return a, err
+}
+
+// authorize finds the trial whose token the call has.
+func (s *Server) authorize(r *http.Request) (*Admitted, error) {
+	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !ok {
+		return nil, unauthorized()
+	}
+	trial := s.byToken(sha256.Sum256([]byte(token)))
+	if trial == nil {
+		return nil, unauthorized()
+	}
+	return trial, nil
+}
+
+func unauthorized() error {
+	return problem(wire.TrialUnauthorized, "no trial that works has this token: send its trial's as Authorization: Bearer …")
+}

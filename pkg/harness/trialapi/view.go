@@ -1,0 +1,84 @@
+package trialapi
+
+import (
+	"slices"
+
+	"thermite/pkg/wire"
+)
+
+// What a worker is told of an attempt that was run on secret cases: whether
+// it passed. Its outcome is promoted or better, whatever it failed by.
+const (
+	whyPromoted    = "it is better on the public cases, and on the secret ones: the new champion"
+	whyUnconfirmed = "it is better on the public cases, and the secret ones did not confirm it"
+)
+
+// The outcomes that View tells apart.
+const outcomeBetter = "better"
+
+// View is an attempt as a worker may see it. Two attempts that differ only in
+// what secret cases gave, and not in whether they were passed, look the same.
+func View(f Facts) wire.TrialAttempt {
+	a := wire.TrialAttempt{Attempt: f.Attempt.Attempt, Trial: f.Attempt.Trial, Title: f.Attempt.Title,
+		Tunables: f.Attempt.Tunables, Disqualify: f.Disqualified}
+	v := f.Verdict
+	if v == nil {
+		return a // what a judging found before it ended may hold anything
+	}
+	a.Judged, a.Score, a.Cases = true, v.Score, f.publicCases()
+	if f.sawSecret() {
+		a.Outcome, a.Why = outcomeBetter, whyUnconfirmed
+		if v.Outcome == wire.VerdictPromoted {
+			a.Outcome, a.Why = v.Outcome, whyPromoted
+		}
+		return a
+	}
+	a.Outcome, a.Why, a.Step = v.Outcome, v.Why, v.Step
+	a.Output = f.output()
+	return a
+}
+
+// sawSecret says whether the judging came as far as secret cases.
+func (f Facts) sawSecret() bool {
+	if f.Verdict.Outcome == wire.VerdictPromoted || f.Verdict.Outcome == outcomeBetter {
+		return true
+	}
+	return slices.ContainsFunc(f.steps(), func(s *wire.Step) bool {
+		return s.Effect != nil || slices.ContainsFunc(s.Cases, func(c wire.StepCase) bool { return c.Secret })
+	})
+}
+
+// steps are those that there are.
+func (f Facts) steps() []*wire.Step {
+	return slices.DeleteFunc([]*wire.Step{f.Build, f.Check, f.Measure}, func(s *wire.Step) bool { return s == nil })
+}
+
+// publicCases are the runs on cases that anyone may see.
+func (f Facts) publicCases() []wire.StepCase {
+	var all []wire.StepCase
+	for _, s := range f.steps() {
+		for _, c := range s.Cases {
+			if !c.Secret {
+				all = append(all, c)
+			}
+		}
+	}
+	return all
+}
+
+// output is the end of what the step printed that the attempt failed in. What
+// makes cases works with what is hidden, and is not shown.
+func (f Facts) output() string {
+	if f.Verdict.Step == stepCases {
+		return ""
+	}
+	for _, s := range f.steps() {
+		if !s.OK {
+			return s.Output
+		}
+	}
+	return ""
+}
+
+// stepCases is Verdict.Step of what failed as its cases were made.
+const stepCases = "cases"
