@@ -16,6 +16,7 @@ import (
 
 	"thermite/cmd/thermite/internal/client"
 	"thermite/pkg/broker"
+	"thermite/pkg/worker/command"
 )
 
 // version is set by the build.
@@ -23,6 +24,10 @@ var version = "unknown"
 
 func main() {
 	broker.Main() // this program is a process's init too
+	if len(os.Args) > 1 && os.Args[1] == "worker" {
+		// And thermite-worker, where that is not beside it.
+		os.Exit(command.Main("thermite worker", version, os.Args[2:]))
+	}
 	os.Exit(run())
 }
 

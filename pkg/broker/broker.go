@@ -42,6 +42,9 @@ type Config struct {
 	// Read are further files and folders that every process of a broker
 	// without a file may read.
 	Read []string
+	// Program is a program that calls Main first: it starts the processes in
+	// this one's place, and is the faster the smaller it is. Empty is this one.
+	Program string
 	// Listener is the socket it was handed, if any.
 	Listener net.Listener
 	Build    string
@@ -86,7 +89,7 @@ func (b *Broker) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if b.launcher, err = openLauncher(ctx, launcher); err != nil {
+	if b.launcher, err = openLauncher(ctx, launcher, b.cfg.Program); err != nil {
 		return err
 	}
 	c.Launcher = b.launcher
@@ -137,7 +140,7 @@ func (b *Broker) settings(c *server.Config) (launcher string, err error) {
 }
 
 // openLauncher makes the launcher of the name.
-func openLauncher(ctx context.Context, name string) (launch.Launcher, error) {
+func openLauncher(ctx context.Context, name, program string) (launch.Launcher, error) {
 	if name == "" || name == "auto" {
 		switch {
 		case os.Geteuid() != 0:
@@ -152,9 +155,9 @@ func openLauncher(ctx context.Context, name string) (launch.Launcher, error) {
 	case systemd.Name:
 		return systemd.New(ctx)
 	case plain.Name:
-		return plain.New()
+		return plain.New(program)
 	case sameuser.Name:
-		return sameuser.New()
+		return sameuser.New(program)
 	}
 	return nil, fmt.Errorf("the setting launcher %q: auto, %s, %s or %s", name, systemd.Name, plain.Name, sameuser.Name)
 }

@@ -90,7 +90,7 @@ func (r *Rig) open(ctx context.Context) error {
 		return err
 	}
 	r.broker, err = broker.New(ctx, broker.Config{
-		StateDir: filepath.Join(own, "state"), Socket: r.Socket, Users: r.Users, Read: tools.read,
+		StateDir: filepath.Join(own, "state"), Socket: r.Socket, Users: r.Users, Read: tools.read, Program: findStarter(ctx, r.cfg.Build),
 		Build: r.cfg.Build, Now: r.cfg.Now, Log: r.cfg.Log,
 	})
 	return err

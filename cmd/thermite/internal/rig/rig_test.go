@@ -21,8 +21,8 @@ import (
 	"thermite/pkg/wire"
 )
 
-// patience is how long a thing may take that should take a moment.
-const patience = 30 * time.Second
+// wait is how long a thing may take that should take a moment.
+const wait = 30 * time.Second
 
 func TestMain(m *testing.M) {
 	broker.Main()
@@ -83,7 +83,7 @@ func open(t testing.TB, cfg Config) *Rig {
 // asked runs the worker's program as the role, and gives what it printed.
 func (r *Rig) asked(t testing.TB, role string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), wait)
 	defer cancel()
 	c := client.New(client.Config{Socket: r.Socket, Log: slog.New(slog.DiscardHandler)})
 	defer c.Close()

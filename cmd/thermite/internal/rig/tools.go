@@ -43,10 +43,30 @@ func findTools(ctx context.Context, others bool, log *slog.Logger) tools {
 	return t
 }
 
+// findStarter gives thermite-broker beside this program, if it is of the same
+// build: it starts twice for each process, and is many times smaller than this
+// one. Empty is this one.
+func findStarter(ctx context.Context, build string) string {
+	exe, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	beside := filepath.Join(filepath.Dir(exe), "thermite-broker")
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, beside, "--version").Output()
+	if err != nil || strings.TrimSpace(string(out)) != "thermite-broker version "+build {
+		return ""
+	}
+	return beside
+}
+
+// patience is how long a program may take to say what it is.
+const patience = 10 * time.Second
+
 // goRoot is where the Go of PATH is: its command's own folder may hold a link
 // only, or a script.
 func goRoot(ctx context.Context) (string, error) {
-	const patience = 10 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "go", "env", "GOROOT")

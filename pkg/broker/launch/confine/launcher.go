@@ -52,6 +52,9 @@ type Settings struct {
 	Level *Level
 	// Groups is where control groups are made; nil for none.
 	Groups *cgroup.Parent
+	// Program is a program that calls Main first, and is started for each
+	// process, twice; empty is this one. One that is small is fast.
+	Program string
 }
 
 // A Launcher starts processes as far apart as its machine can.
@@ -70,7 +73,11 @@ type Launcher struct {
 // NewLauncher finds out what the machine can, by starting a process that does
 // nothing.
 func NewLauncher(s Settings) (*Launcher, error) {
-	l := &Launcher{settings: s, starter: NewStarter(), tasks: map[int]int64{}, filter: seccomp.Supported()}
+	starter, err := NewStarter(s.Program)
+	if err != nil {
+		return nil, err
+	}
+	l := &Launcher{settings: s, starter: starter, tasks: map[int]int64{}, filter: seccomp.Supported()}
 	var tried []error
 	try := levels(!s.Users)
 	if s.Level != nil {
@@ -88,9 +95,17 @@ func NewLauncher(s Settings) (*Launcher, error) {
 	return nil, fmt.Errorf("starting a process to see what the machine can: %w", errors.Join(tried...))
 }
 
+// program is the path of the program that starts processes.
+func (l *Launcher) program() (string, error) {
+	if l.settings.Program != "" {
+		return l.settings.Program, nil
+	}
+	return os.Executable()
+}
+
 // probe starts the broker's own program, which does nothing.
 func (l *Launcher) probe(level Level) error {
-	exe, err := os.Executable()
+	exe, err := l.program()
 	if err != nil {
 		return err
 	}

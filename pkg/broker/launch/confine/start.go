@@ -30,18 +30,44 @@ type Options struct {
 
 // A Starter starts inits. They are told to end when the thread that started
 // them ends, so one thread, which never does, starts them all.
-type Starter struct{ turns chan func() }
+type Starter struct {
+	turns chan func()
+	// program is the program that is a process's init.
+	program string
+}
 
-// NewStarter makes a Starter.
-func NewStarter() *Starter {
-	s := &Starter{turns: make(chan func())}
+// NewStarter makes a Starter. The program is one that calls Main first; empty
+// is this one. It stays the same though its file is written anew.
+func NewStarter(program string) (*Starter, error) {
+	s := &Starter{turns: make(chan func()), program: "/proc/self/exe"}
+	if program != "" {
+		fd, err := hold(program)
+		if err != nil {
+			return nil, fmt.Errorf("opening the program that starts processes: %w", err)
+		}
+		s.program = fmt.Sprintf("/proc/self/fd/%d", fd)
+	}
 	go func() {
 		runtime.LockOSThread()
 		for do := range s.turns {
 			do()
 		}
 	}()
-	return s
+	return s, nil
+}
+
+// heldFD is the least descriptor of a program that is held: those below are
+// given to processes.
+const heldFD = 64
+
+// hold opens the program for good.
+func hold(program string) (fd int, err error) {
+	f, err := os.Open(program)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	return unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, heldFD)
 }
 
 func (s *Starter) start(cmd *exec.Cmd) (err error) {
@@ -73,7 +99,7 @@ func (s *Starter) Start(o Options) (*Process, error) {
 }
 
 func (p *Process) start(s *Starter) error {
-	ends, err := p.command()
+	ends, err := p.command(s.program)
 	if err != nil {
 		return err
 	}
@@ -130,7 +156,7 @@ func closeFiles(files []*os.File) {
 }
 
 // command makes init's command and what it shares with the broker.
-func (p *Process) command() (*ends, error) {
+func (p *Process) command(program string) (*ends, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("making init's socket: %w", err)
@@ -162,7 +188,7 @@ func (p *Process) command() (*ends, error) {
 		e.out, e.ours, e.theirs = append(e.out, r), append(e.ours, r), append(e.theirs, w)
 	}
 	p.control = e.control
-	p.cmd = &exec.Cmd{Path: "/proc/self/exe", Args: []string{initName}, Env: goEnv, Dir: "/", Stderr: os.Stderr,
+	p.cmd = &exec.Cmd{Path: program, Args: []string{initName}, Env: goEnv, Dir: "/", Stderr: os.Stderr,
 		ExtraFiles: e.theirs, SysProcAttr: p.options.attributes()}
 	return e, nil
 }

@@ -14,8 +14,8 @@ import (
 // Name is the launcher's name in the settings.
 const Name = "plain"
 
-// New makes the launcher. It needs root.
-func New() (*confine.Launcher, error) {
+// New makes the launcher. It needs root. For program see confine.Settings.
+func New(program string) (*confine.Launcher, error) {
 	if os.Geteuid() != 0 {
 		return nil, fmt.Errorf("the plain launcher gives each role its user, which takes root, and this is user %d", os.Geteuid())
 	}
@@ -23,5 +23,5 @@ func New() (*confine.Launcher, error) {
 	if err != nil {
 		return nil, fmt.Errorf("looking for control groups: %w", err)
 	}
-	return confine.NewLauncher(confine.Settings{Name: Name, Users: true, Groups: groups})
+	return confine.NewLauncher(confine.Settings{Name: Name, Users: true, Groups: groups, Program: program})
 }

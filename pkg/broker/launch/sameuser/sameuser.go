@@ -9,7 +9,7 @@ import "thermite/pkg/broker/launch/confine"
 // Name is the launcher's name in the settings.
 const Name = "same-user"
 
-// New makes the launcher.
-func New() (*confine.Launcher, error) {
-	return confine.NewLauncher(confine.Settings{Name: Name})
+// New makes the launcher. For program see confine.Settings.
+func New(program string) (*confine.Launcher, error) {
+	return confine.NewLauncher(confine.Settings{Name: Name, Program: program})
 }
