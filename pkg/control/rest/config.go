@@ -104,8 +104,11 @@ const (
 
 // schemaName names a type in the document.
 func schemaName(t reflect.Type, hint string) string {
-	if t == reflect.TypeFor[service.LedgerView]() {
+	switch t {
+	case reflect.TypeFor[service.LedgerView]():
 		return "LedgerView"
+	case reflect.TypeFor[service.CommandOutcome]():
+		return "CommandOutcome"
 	}
 	return huma.DefaultSchemaNamer(t, hint)
 }

@@ -49,6 +49,14 @@ var meanings = map[string]string{
 		patch: SHA-256 of its patch`,
 	"Count": `
 		name: What is counted`,
+	"Effect": `
+		center: How much better the candidate was than the champion, in the metric's unit or with relative as a fraction; more is better whatever the direction
+		low: The low end of its confidence interval
+		high: The high end
+		confidence: The interval's confidence, such as 0.99
+		least: What low must reach for a promotion
+		relative: Whether the figures are fractions of the champion's
+		pairs: How many pairs of runs it was taken from`,
 	"Experiment": `
 		added: The event that added it
 		by: Who added it
@@ -60,6 +68,11 @@ var meanings = map[string]string{
 		started_at: When this supervisor started
 		relay: How far it has put its ledger on the bus
 		loops: Its loops, by name`,
+	"KitSource": `
+		embedded: The name of a kit that ships; else git and commit say where it is
+		git: The https or ssh address of its repository, or for a rig that allows it a folder of the rig's machine
+		commit: Its full commit
+		digest: What the staged kit must come to: SHA-256, in hex`,
 	"Lane": `
 		started: The event that started the trial
 		attempts: How many attempts it submitted`,
@@ -138,6 +151,18 @@ var meanings = map[string]string{
 		finished: How many experiments were finished
 		dropped: How many were dropped
 		newest: The newest attempts, at most 100, the newest first`,
+	"RunSettings": `
+		lanes: How many trials may work at once
+		budget: What it may use: all of it, so a bound left out is one no more`,
+	"StepCase": `
+		seed: The seed that the case was made from
+		secret: Whether it was made for this judging, and no agent is told of it
+		champion: Whether it was the champion's run, for comparison
+		ok: Whether its run and its check passed
+		wall_ms: How long the run took
+		cpu_ms: The processor time that it used
+		rss: The most memory that it held, in bytes
+		values: The kit's metrics of this run, by name`,
 }
 
 // describe gives every field of the document its meaning, and lets answers

@@ -29,8 +29,8 @@ const (
 	conflict  = http.StatusConflict
 )
 
-// Each row is made in a world of its own, with the rig a, and the rig z
-// retired. {reg} is a good registration.
+// Each row is made in a world of its own, with the rig a, which has the run
+// p, and the rig z retired. {reg} is a good registration.
 var permissions = []permission{
 	{"GET", "/v1/health", "", ok, ok, ok, ok},
 	{"GET", "/v1/bus", "", ok, ok, forbidden, unknown},
@@ -45,6 +45,33 @@ var permissions = []permission{
 	{"POST", "/v1/rigs/a/report-key", `{"fingerprint":"AAAAAAAAAAAAAAAAAAAAAA"}`, conflict, forbidden, forbidden, unknown},
 	{"POST", "/v1/rigs/a/supervisor", "{reg}", forbidden, forbidden, ok, unknown},
 	{"POST", "/v1/rigs/z/supervisor", "{reg}", forbidden, forbidden, forbidden, unknown},
+	{"GET", "/v1/runs", "", ok, ok, forbidden, unknown},
+	{"POST", "/v1/runs", `{"rig":"a","kit":{"embedded":"bytecount"}}`, made, forbidden, forbidden, unknown},
+	{"GET", "/v1/rigs/a/runs/p", "", ok, ok, forbidden, unknown},
+	{"PATCH", "/v1/rigs/a/runs/p", `{"lanes":2}`, made, forbidden, forbidden, unknown},
+	{"POST", "/v1/rigs/a/runs/p/pause", `{}`, made, forbidden, forbidden, unknown},
+	{"POST", "/v1/rigs/a/runs/p/resume", `{}`, made, forbidden, forbidden, unknown},
+	{"POST", "/v1/rigs/a/runs/p/stop", `{"why":"done"}`, made, forbidden, forbidden, unknown},
+	{"GET", "/v1/rigs/a/runs/p/queue", "", ok, ok, forbidden, unknown},
+	{"POST", "/v1/rigs/a/runs/p/queue", `{"title":"x"}`, made, forbidden, forbidden, unknown},
+	{"PATCH", "/v1/rigs/a/runs/p/queue/1", `{"title":"x"}`, made, forbidden, forbidden, unknown},
+	{"POST", "/v1/rigs/a/runs/p/queue/1/move", `{"position":1}`, made, forbidden, forbidden, unknown},
+	{"POST", "/v1/rigs/a/runs/p/queue/1/drop", `{}`, made, forbidden, forbidden, unknown},
+	{"POST", "/v1/rigs/a/runs/p/trials/1/message", `{"text":"x"}`, made, forbidden, forbidden, unknown},
+	{"POST", "/v1/rigs/a/runs/p/trials/1/stop", `{}`, made, forbidden, forbidden, unknown},
+	{"GET", "/v1/rigs/a/runs/p/attempts", "", ok, ok, forbidden, unknown},
+	{"GET", "/v1/rigs/a/runs/p/attempts/9", "", missing, missing, forbidden, unknown},
+	{"GET", "/v1/rigs/a/runs/p/attempts/9/patch", "", missing, missing, forbidden, unknown},
+	{"POST", "/v1/rigs/a/runs/p/attempts/1/disqualify", `{"why":"x"}`, made, forbidden, forbidden, unknown},
+	{"POST", "/v1/rigs/a/runs/p/attempts/1/rejudge", `{}`, made, forbidden, forbidden, unknown},
+	{"GET", "/v1/rigs/a/runs/p/champion", "", ok, ok, forbidden, unknown},
+	{"GET", "/v1/campaigns", "", ok, ok, forbidden, unknown},
+	{"GET", "/v1/campaigns/none", "", missing, missing, forbidden, unknown},
+	{"GET", "/v1/kits", "", ok, ok, forbidden, unknown},
+	{"GET", "/v1/kits/bytecount", "", ok, ok, forbidden, unknown},
+	{"GET", "/v1/commands", "", ok, ok, forbidden, unknown},
+	{"GET", "/v1/commands/aaaaaaaaaaaaaaaaaaaaaaaaaa", "", missing, missing, forbidden, unknown},
+	{"POST", "/v1/commands/aaaaaaaaaaaaaaaaaaaaaaaaaa/cancel", "", missing, forbidden, forbidden, unknown},
 	{"GET", "/v1/audit", "", ok, ok, forbidden, unknown},
 	{"GET", "/v1/needs", "", ok, ok, forbidden, unknown},
 	{"POST", "/v1/needs/99/seen", "", missing, forbidden, forbidden, unknown},
@@ -60,6 +87,9 @@ func TestPermissions(t *testing.T) {
 		t.Run(p.method+" "+p.path, func(t *testing.T) {
 			w := newWorld(t)
 			tokens := map[string]string{"owner": w.owner, "reader": w.token(store.RoleReader, "r"), "rig": w.rig("a"), "stranger": ""}
+			if strings.Contains(p.path, "/runs/p") {
+				w.makeRun("a", "p")
+			}
 			w.rig("z")
 			w.do(ask{method: "POST", path: "/v1/rigs/z/retire", token: w.owner})
 			body := strings.ReplaceAll(p.body, "{reg}", registration(t))

@@ -46,6 +46,8 @@ func newAPI(s *service.Service, log *slog.Logger, bodyTimeout time.Duration) *AP
 	a.runRoutes()
 	a.runOrders()
 	a.queueOrders()
+	a.attemptRoutes()
+	a.campaignRoutes()
 	a.commandRoutes()
 	a.kitRoutes()
 	a.registrationRoute()

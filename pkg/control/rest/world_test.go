@@ -20,11 +20,13 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"thermite/pkg/bus"
+	"thermite/pkg/control/commands"
 	"thermite/pkg/control/events"
 	"thermite/pkg/control/identity"
 	"thermite/pkg/control/needs"
 	"thermite/pkg/control/rest"
 	"thermite/pkg/control/rigs"
+	"thermite/pkg/control/runs"
 	"thermite/pkg/control/service"
 	"thermite/pkg/control/store"
 	"thermite/pkg/control/views"
@@ -104,20 +106,22 @@ func (f usersFunc) Now(ctx context.Context) error { return f(ctx) }
 
 // world is control behind its REST API, over TLS.
 type world struct {
-	t       testing.TB
-	store   *store.Store
-	views   *views.Views
-	rigs    *rigs.Rigs
-	needs   *needs.Needs
-	bus     *busState
-	clock   *clock
-	log     *noted
-	service *service.Service
-	api     *rest.API
-	server  *httptest.Server
-	client  *http.Client
-	owner   string
-	ownerID int64
+	t        testing.TB
+	store    *store.Store
+	views    *views.Views
+	rigs     *rigs.Rigs
+	needs    *needs.Needs
+	bus      *busState
+	clock    *clock
+	log      *noted
+	commands *commands.Commands
+	runs     *runs.Registry
+	service  *service.Service
+	api      *rest.API
+	server   *httptest.Server
+	client   *http.Client
+	owner    string
+	ownerID  int64
 	// take is what the bus's users do at a change.
 	take func(context.Context) error
 }
@@ -146,7 +150,12 @@ func newWorld(t testing.TB, use ...func(*world, *service.Config)) *world {
 		Views: w.views, Connections: noLinks{}, Place: func(context.Context, string) (wire.Place, error) { return wire.Place{}, nil },
 		Clock: w.clock.now, Rand: rand.Reader, Log: log,
 	})
-	c := service.Config{Store: s, Rigs: w.rigs, Needs: w.needs, Views: w.views, Events: events.NewReader(nil, w.views), Bus: w.bus,
+	if w.runs, err = runs.Open(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	w.commands = commands.New(commands.Config{Store: s, Needs: w.needs, Runs: w.runs, Signer: signer, Clock: w.clock.now, Rand: rand.Reader, Log: log})
+	c := service.Config{Store: s, Rigs: w.rigs, Needs: w.needs, Views: w.views, Events: events.NewReader(nil, w.views),
+		Commands: w.commands, Runs: w.runs, Bus: w.bus,
 		Join:  service.Join{ControlURL: "https://control:8443", BusURL: "tls://control:4222", Authority: "PEM", Fingerprint: "F"},
 		Build: "test", Now: w.clock.now, Rand: rand.Reader, Log: log}
 	for _, u := range use {

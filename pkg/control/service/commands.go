@@ -7,47 +7,23 @@ import (
 	"strings"
 	"time"
 
+	"thermite/pkg/control/commands"
 	"thermite/pkg/wire"
 )
 
 // Commands gives the rigs their commands, and knows what came of each.
 type Commands interface {
 	// Issue signs a command and puts it on its way. An order whose key was
-	// given before is that order once more, or ErrKeyReused when it differs.
-	Issue(ctx context.Context, o Order) (Command, error)
-	// Get gives a command, and ErrNoCommand when there is none.
-	Get(ctx context.Context, id string) (Command, error)
-	// List gives at most limit commands before the one named, the newest
-	// first; of the rig, unless that is empty.
-	List(ctx context.Context, rig, before string, limit int) ([]Command, error)
-	// Cancel takes a command back, or gives ErrCommandOver.
-	Cancel(ctx context.Context, by Caller, id string) (Command, error)
-	// Wait gives the command as soon as it is over, or as it is when the time
-	// has passed or ctx ended.
-	Wait(ctx context.Context, id string, most time.Duration) (Command, error)
+	// given before is that order once more.
+	Issue(ctx context.Context, o commands.Order) (commands.Command, error)
+	Get(ctx context.Context, id string) (commands.Command, error)
+	List(ctx context.Context, q commands.Query) ([]commands.Command, error)
+	// Cancel takes a command back that has no outcome yet.
+	Cancel(ctx context.Context, id, by, source string) (commands.Command, error)
+	// Wait gives the command as soon as it has its outcome, or as it is when
+	// the time has passed.
+	Wait(ctx context.Context, id string, most time.Duration) (commands.Command, error)
 }
-
-// Order is a command to be given.
-type Order struct {
-	Rig  string
-	Args wire.Arguments
-	// Ledger is the only one that it is good for; empty is whichever the rig
-	// has.
-	Ledger string
-	By     Caller
-	// Key names the order among its caller's; empty is no name.
-	Key string
-}
-
-// The errors of Commands that a caller is told of.
-var (
-	ErrNoCommand   = errors.New("no such command")
-	ErrCommandOver = errors.New("the command is over")
-	ErrKeyReused   = errors.New("the key was used for another order")
-)
-
-// Actor is the caller as the audit log names it.
-func (c Caller) Actor() string { return c.actor() }
 
 // orderRun gives the rig a command about a run that it has.
 func (s *Service) orderRun(ctx context.Context, c Caller, name RunName, args wire.Arguments, key string) (Command, error) {
@@ -68,19 +44,27 @@ func (s *Service) orderRun(ctx context.Context, c Caller, name RunName, args wir
 	if _, ok := runIn(v, name.Run); !ok && !s.config.Runs.Holds(name.Run, name.Rig) {
 		return Command{}, noRun(name)
 	}
-	return s.issue(ctx, Order{Rig: r.Name, Args: args, Ledger: v.Ledger, By: c, Key: key})
+	return s.issue(ctx, c, commands.Order{Rig: r.Name, Args: args, Ledger: v.Ledger}, key)
 }
 
-// issue gives the rig the command.
-func (s *Service) issue(ctx context.Context, o Order) (Command, error) {
-	if err := checkKey(o.Key); err != nil {
+// issue gives a rig the caller's command. A key names one order of one kind.
+func (s *Service) issue(ctx context.Context, c Caller, o commands.Order, key string) (Command, error) {
+	if err := checkKey(key); err != nil {
 		return Command{}, err
+	}
+	if o.By, o.Source = c.actor(), c.Source; key != "" {
+		o.Key = o.Args.Command() + " " + key
 	}
 	made, err := s.config.Commands.Issue(ctx, o)
 	if err != nil {
-		return Command{}, commandError(err)
+		return Command{}, commandError(o.Rig, err)
 	}
-	return made, nil
+	return commandOf(made), nil
+}
+
+func commandOf(c commands.Command) Command {
+	return Command{ID: c.ID, Rig: c.Rig, Kind: c.Kind, Run: c.Run, Args: c.Args, Ledger: c.Ledger, By: c.By, IssuedAt: wire.At(c.IssuedAt),
+		ExpiresAt: wire.At(c.ExpiresAt), State: string(c.Status), Held: c.Held, Why: c.Why, Number: c.Made, EndedAt: wire.At(c.EndedAt)}
 }
 
 // badArguments says what is wrong with a command's arguments in its caller's
@@ -91,16 +75,21 @@ func badArguments(err error) error {
 }
 
 // commandError says what was wrong with a call about a command.
-func commandError(err error) error {
+func commandError(rig string, err error) error {
 	switch {
-	case errors.Is(err, ErrNoCommand):
+	case errors.Is(err, commands.ErrNoCommand):
 		return &Error{Code: CodeNoCommand, Text: "there is no command with that id", Cause: err}
-	case errors.Is(err, ErrCommandOver):
+	case errors.Is(err, commands.ErrOver):
 		return &Error{Code: CodeCommandOver, Text: "the command has its outcome already, so it can't be taken back", Cause: err}
-	case errors.Is(err, ErrKeyReused):
+	case errors.Is(err, commands.ErrKeyReused):
 		return &Error{Code: CodeKeyReused, Text: "this idempotency key was used for another request: use a new one", Cause: err}
+	case errors.Is(err, commands.ErrTooMany):
+		return &Error{Code: CodeTooManyPending, Cause: err, RetryAfter: time.Minute,
+			Text: fmt.Sprintf("too many commands of rig %s wait for their outcome: cancel some, or wait", rig)}
+	case errors.Is(err, commands.ErrBadOrder):
+		return &Error{Code: CodeInvalid, Text: err.Error(), Cause: err}
 	default:
-		return err
+		return rigError(rig, err)
 	}
 }
 
@@ -114,26 +103,26 @@ func (s *Service) Commands(ctx context.Context, c Caller, q CommandQuery) (Comma
 	if err != nil {
 		return list, err
 	}
-	if q.After != "" && !wire.IsCommandID(q.After) {
-		return list, invalid("query.after", errors.New("after must be the next of another page"))
+	before, err := q.before()
+	if err != nil {
+		return list, err
 	}
 	if q.Rig != "" {
 		if _, err := s.rig(ctx, q.Rig); err != nil {
 			return list, err
 		}
 	}
-	rows, err := s.config.Commands.List(ctx, q.Rig, q.After, limit+1)
-	if errors.Is(err, ErrNoCommand) {
-		return list, invalid("query.after", errors.New("after must be the next of another page"))
-	}
+	rows, err := s.config.Commands.List(ctx, commands.Query{Before: before, Limit: limit + 1, Rig: q.Rig, Run: q.Run})
 	if err != nil {
 		return list, err
 	}
 	if len(rows) > limit {
 		rows = rows[:limit]
-		list.Next = rows[limit-1].ID
+		list.Next = idOf(rows[limit-1].Number)
 	}
-	list.Commands = append(list.Commands, rows...)
+	for _, row := range rows {
+		list.Commands = append(list.Commands, commandOf(row))
+	}
 	return list, nil
 }
 
@@ -147,14 +136,14 @@ func (s *Service) Command(ctx context.Context, c Caller, id string, wait time.Du
 		return Command{}, invalid("query.wait", fmt.Errorf("wait must be 0s to %v", MaxWait))
 	}
 	if !wire.IsCommandID(id) {
-		return Command{}, commandError(ErrNoCommand)
+		return Command{}, commandError("", commands.ErrNoCommand)
 	}
 	is, err := s.config.Commands.Get(ctx, id)
 	if err != nil {
-		return Command{}, commandError(err)
+		return Command{}, commandError("", err)
 	}
 	if wait == 0 || is.Over() {
-		return is, nil
+		return commandOf(is), nil
 	}
 	done, err := s.limits.wait(c.id())
 	if err != nil {
@@ -166,9 +155,9 @@ func (s *Service) Command(ctx context.Context, c Caller, id string, wait time.Du
 	case ctx.Err() != nil:
 		return Command{}, cancelled(ctx.Err())
 	case err != nil:
-		return Command{}, commandError(err)
+		return Command{}, commandError("", err)
 	}
-	return is, nil
+	return commandOf(is), nil
 }
 
 // CancelCommand takes back a command whose outcome is not known yet. One that
@@ -178,11 +167,11 @@ func (s *Service) CancelCommand(ctx context.Context, c Caller, id string) (Comma
 		return Command{}, err
 	}
 	if !wire.IsCommandID(id) {
-		return Command{}, commandError(ErrNoCommand)
+		return Command{}, commandError("", commands.ErrNoCommand)
 	}
-	is, err := s.config.Commands.Cancel(ctx, c, id)
+	is, err := s.config.Commands.Cancel(ctx, id, c.actor(), c.Source)
 	if err != nil {
-		return Command{}, commandError(err)
+		return Command{}, commandError("", err)
 	}
-	return is, nil
+	return commandOf(is), nil
 }

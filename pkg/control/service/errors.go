@@ -56,14 +56,13 @@ const (
 	CodeNoLedger        Code = "no_ledger"
 	CodeNoKit           Code = "no_kit"
 	CodeNoRun           Code = "no_run"
-	CodeNoExperiment    Code = "no_experiment"
 	CodeNoAttempt       Code = "no_attempt"
 	CodeNoPatch         Code = "no_patch"
 	CodeNoCampaign      Code = "no_campaign"
 	CodeNoCommand       Code = "no_command"
 	CodeRunExists       Code = "run_exists"
-	CodeRunEnded        Code = "run_ended"
 	CodeCommandOver     Code = "command_over"
+	CodeTooManyPending  Code = "too_many_commands"
 	CodeNoNeed          Code = "no_need"
 	CodeNeedStays       Code = "need_stays"
 	CodeNoToken         Code = "no_token"
@@ -109,14 +108,13 @@ var catalogue = map[Code]CodeInfo{
 	CodeNoLedger:        {KindNotFound, "Control has no events of that ledger"},
 	CodeNoKit:           {KindNotFound, "No kit of that name ships"},
 	CodeNoRun:           {KindNotFound, "The rig has no run of that name"},
-	CodeNoExperiment:    {KindNotFound, "The run's queue has no such experiment"},
 	CodeNoAttempt:       {KindNotFound, "The run has no attempt of that number"},
 	CodeNoPatch:         {KindNotFound, "The attempt's event carries no patch"},
 	CodeNoCampaign:      {KindNotFound, "No run is in a campaign of that name"},
 	CodeNoCommand:       {KindNotFound, "There is no command with that id"},
 	CodeRunExists:       {KindConflict, "The rig has, or had, a run of that name"},
-	CodeRunEnded:        {KindConflict, "The run is over"},
 	CodeCommandOver:     {KindConflict, "The command has its outcome already"},
+	CodeTooManyPending:  {KindTooMany, "Too many of the rig's commands have no outcome yet"},
 	CodeNoNeed:          {KindNotFound, "Nothing with that id needs the owner"},
 	CodeNoToken:         {KindNotFound, "There is no token with that id"},
 	CodeRigExists:       {KindConflict, "The name is, or was, another rig's"},

@@ -56,19 +56,9 @@ func (q RunsQuery) wants(r RunSummary) bool {
 
 // allRuns gives the runs of the rig, or of every rig that is not retired.
 func (s *Service) allRuns(ctx context.Context, rig string) ([]RunSummary, error) {
-	var of []rigs.Rig
-	if rig != "" {
-		r, err := s.rig(ctx, rig)
-		if err != nil {
-			return nil, err
-		}
-		of = []rigs.Rig{r}
-	} else {
-		every, err := s.config.Rigs.List(ctx)
-		if err != nil {
-			return nil, err
-		}
-		of = slices.DeleteFunc(every, func(r rigs.Rig) bool { return r.Retired() })
+	of, err := s.rigsOf(ctx, rig)
+	if err != nil {
+		return nil, err
 	}
 	var all []RunSummary
 	for _, r := range of {
@@ -77,15 +67,26 @@ func (s *Service) allRuns(ctx context.Context, rig string) ([]RunSummary, error)
 			return nil, err
 		}
 		for _, run := range v.Runs {
-			all = append(all, summaryOfRun(r.Name, run))
+			all = append(all, s.summaryOfRun(r.Name, run))
 		}
 	}
 	return all, nil
 }
 
-func summaryOfRun(rig string, r Run) RunSummary {
-	return RunSummary{Rig: rig, Run: r.Run, State: r.State, Why: r.Why, Outcome: r.Outcome, Title: r.Title, Campaign: r.Campaign,
-		Kit: r.Kit, KitVersion: r.KitVersion, Worker: r.Worker, LaneCount: r.LaneCount, Working: len(r.Lanes), Waiting: len(r.Queue),
+// rigsOf gives the rig of that name, or every one that is not retired.
+func (s *Service) rigsOf(ctx context.Context, name string) ([]rigs.Rig, error) {
+	if name != "" {
+		r, err := s.rig(ctx, name)
+		return []rigs.Rig{r}, err
+	}
+	every, err := s.config.Rigs.List(ctx)
+	return slices.DeleteFunc(every, func(r rigs.Rig) bool { return r.Retired() }), err
+}
+
+func (s *Service) summaryOfRun(rig string, r Run) RunSummary {
+	return RunSummary{Rig: rig, Run: r.Run, State: r.State, Why: r.Why, Outcome: r.Outcome, Title: r.Title,
+		Campaign: cmp.Or(s.campaignOf(rig, r.Run), r.Campaign, r.Run),
+		Kit:      r.Kit, KitVersion: r.KitVersion, Worker: r.Worker, LaneCount: r.LaneCount, Working: len(r.Lanes), Waiting: len(r.Queue),
 		Metric: r.Metric, Budget: r.Budget, Trials: r.Trials, Attempts: r.Attempts, Base: baseScore(r), Champion: r.Champion,
 		Started: r.Started, Ended: r.Ended, First: r.First, Last: r.Last}
 }
@@ -119,6 +120,7 @@ func (s *Service) findRun(ctx context.Context, name RunName, ledger string) (Run
 	run, ok := runIn(v, name.Run)
 	switch {
 	case ok:
+		run.Campaign = cmp.Or(s.campaignOf(r.Name, run.Run), run.Campaign, run.Run)
 		return RunView{Rig: r.Name, Ledger: v.Ledger, Run: run}, nil
 	case v.Failed != nil:
 		return RunView{}, newError(CodeNoRun, "rig %s's runs can't be shown: %s", r.Name, v.Failed.Words)

@@ -62,12 +62,20 @@ type RunQueue struct {
 	Over     []Experiment `json:"over" nullable:"false" doc:"What was finished or dropped last, the newest first"`
 }
 
+// AttemptsQuery says which attempts of a run: of the ledger, if it is not the
+// current one, and with the verdict, if that is not empty.
+type AttemptsQuery struct {
+	PageQuery
+	Outcome, Ledger string
+}
+
 // AttemptList is a page of a run's attempts, the newest first.
 type AttemptList struct {
-	Rig      string    `json:"rig" doc:"The rig"`
-	Run      string    `json:"run" doc:"The run"`
-	Attempts []Attempt `json:"attempts" nullable:"false" doc:"The attempts, the newest first"`
-	Next     string    `json:"next,omitzero" doc:"Give this as after for the next page; absent on the last"`
+	Rig      string       `json:"rig" doc:"The rig"`
+	Run      string       `json:"run" doc:"The run"`
+	Metric   *wire.Metric `json:"metric,omitzero" doc:"What a score is"`
+	Attempts []Attempt    `json:"attempts" nullable:"false" doc:"The attempts, the newest first"`
+	Next     string       `json:"next,omitzero" doc:"Give this as after for the next page; absent on the last"`
 }
 
 // AttemptQuery says which judging of an attempt, from 1, and in which of the

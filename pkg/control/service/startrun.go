@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"thermite/pkg/control/commands"
 	"thermite/pkg/control/rigs"
 	"thermite/pkg/control/store"
 	"thermite/pkg/kit"
@@ -44,7 +45,11 @@ func (s *Service) StartRun(ctx context.Context, c Caller, n NewRun, key string) 
 		if err := s.nameRun(ctx, r, n, &args); err != nil {
 			return Command{}, err
 		}
-		return s.issue(ctx, Order{Rig: r.Name, Args: args, By: c, Key: key})
+		made, err := s.issue(ctx, c, commands.Order{Rig: r.Name, Args: args}, key)
+		if errors.Is(err, commands.ErrRunExists) {
+			err = runExists(r.Name, args.Run)
+		}
+		return made, err
 	}
 	return Once(ctx, s, c, "start-run", key, n, do)
 }
@@ -100,23 +105,26 @@ func (s *Service) nameRun(ctx context.Context, r rigs.Rig, n NewRun, args *wire.
 	if err != nil {
 		return err
 	}
-	taken := func(name string) bool {
-		_, has := runIn(v, name)
-		return has || s.config.Runs.Holds(name, r.Name)
-	}
-	switch {
-	case n.Run == "":
-		if args.Run, err = freeName(n.Kit, func(name string) bool { return taken(name) || len(s.config.Runs.Named(name)) > 0 }); err != nil {
+	if n.Run == "" {
+		args.Run, err = freeName(n.Kit, func(name string) bool {
+			_, has := runIn(v, name)
+			return has || len(s.config.Runs.Named(name)) > 0
+		})
+		if err != nil {
 			return err
 		}
-	case taken(n.Run):
-		return &Error{Code: CodeRunExists, Text: fmt.Sprintf("rig %s has, or had, a run %s: give this one another name", r.Name, n.Run),
-			Fields: []FieldError{{Location: "body.run", Message: "this name is taken"}}}
+	} else if _, has := runIn(v, n.Run); has {
+		return runExists(r.Name, n.Run)
 	}
 	if args.Campaign == "" {
 		args.Campaign = args.Run
 	}
 	return nil
+}
+
+func runExists(rig, run string) error {
+	return &Error{Code: CodeRunExists, Text: fmt.Sprintf("rig %s has, or had, a run %s: give this one another name", rig, run),
+		Fields: []FieldError{{Location: "body.run", Message: "this name is taken"}}}
 }
 
 // maxNamed is how many names of a kit are tried, and maxStem what a number

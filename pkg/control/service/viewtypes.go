@@ -18,6 +18,11 @@ type (
 	Lane        = views.Lane
 	Experiment  = views.Experiment
 	Attempt     = views.Attempt
+	Campaign    = views.Campaign
+	// CommandOutcome is what a rig's events tell of a command.
+	CommandOutcome = views.Command
+	Board          = views.Board
+	Entry          = views.Entry
 )
 
 // The states of a run and of an experiment.

@@ -13,10 +13,12 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"thermite/pkg/control/commands"
 	"thermite/pkg/control/events"
 	"thermite/pkg/control/identity"
 	"thermite/pkg/control/needs"
 	"thermite/pkg/control/rigs"
+	"thermite/pkg/control/runs"
 	"thermite/pkg/control/store"
 	"thermite/pkg/control/views"
 	"thermite/pkg/wire"
@@ -97,7 +99,12 @@ func newWorld(t testing.TB) *world {
 	r := rigs.New(rigs.Config{Store: s, Needs: n, ControlKey: signer.Public(), Users: taken{}, Views: v, Connections: noLinks{},
 		Place: func(context.Context, string) (wire.Place, error) { return wire.Place{}, nil },
 		Clock: w.clock.now, Rand: rand.Reader, Log: log})
-	w.Service = New(Config{Store: s, Rigs: r, Needs: n, Views: v, Events: events.NewReader(nil, v), Bus: w.bus, Build: "test",
+	registry, err := runs.Open(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := commands.New(commands.Config{Store: s, Needs: n, Runs: registry, Signer: signer, Clock: w.clock.now, Rand: rand.Reader, Log: log})
+	w.Service = New(Config{Store: s, Rigs: r, Needs: n, Views: v, Events: events.NewReader(nil, v), Commands: c, Runs: registry, Bus: w.bus, Build: "test",
 		Now: w.clock.now, Rand: rand.Reader, Log: log})
 	w.owner, w.reader = w.token(store.RoleOwner, identity.FirstToken), w.token(store.RoleReader, "wall")
 	return w
