@@ -37,8 +37,8 @@ type Admitted struct {
 
 // Bounds of a trial's calls.
 const (
-	// submitsEach is how many submits a second a trial has in the long run,
-	// and submitsAtOnce how many it may make at once.
+	// submitsEach is how many submits a second a trial has in the long run
+	// unless the settings say otherwise, and submitsAtOnce how many it may make at once.
 	submitsEach   = 2
 	submitsAtOnce = 10
 	// callsAtOnce is how many of its calls are under way at a time.
@@ -50,7 +50,7 @@ const (
 // Admit lets the worker of a trial call. A trial is admitted once.
 func (s *Server) Admit(session Session) *Admitted {
 	a := &Admitted{Session: session, server: s, gone: make(chan struct{}), told: make(chan struct{}),
-		submits: rate.NewLimiter(submitsEach, submitsAtOnce), calls: make(chan struct{}, callsAtOnce)}
+		submits: rate.NewLimiter(rate.Limit(s.cfg.SubmitsEach), submitsAtOnce), calls: make(chan struct{}, callsAtOnce)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.admitted = append(s.admitted, a)

@@ -177,7 +177,7 @@ func (s *Server) postAttempt(c call, _ string) (answer, error) {
 	}
 	defer c.trial.submitting.Unlock()
 	if !c.trial.submits.Allow() {
-		return answer{}, problem(wire.TrialTooMany, "more than %d submits at once, or %d a second: wait a moment", submitsAtOnce, submitsEach)
+		return answer{}, problem(wire.TrialTooMany, "more than %d submits at once, or %g a second: wait a moment", submitsAtOnce, s.cfg.SubmitsEach)
 	}
 	done, err := s.cfg.Trials.Submit(c.Context(), c.trial.ref(), submit)
 	if err != nil {

@@ -18,7 +18,10 @@ import (
 type Config struct {
 	Trials Trials
 	Files  Files
-	Log    *slog.Logger
+	// SubmitsEach is how many submits a second a trial has in the long run; 0
+	// is 2.
+	SubmitsEach float64
+	Log         *slog.Logger
 }
 
 // Server is the API.
@@ -31,7 +34,12 @@ type Server struct {
 }
 
 // New makes the API.
-func New(cfg Config) *Server { return &Server{cfg: cfg, conns: newConnections()} }
+func New(cfg Config) *Server {
+	if cfg.SubmitsEach == 0 {
+		cfg.SubmitsEach = submitsEach
+	}
+	return &Server{cfg: cfg, conns: newConnections()}
+}
 
 // Deadlines of a call: a worker that hangs must not hold the harness.
 const (
