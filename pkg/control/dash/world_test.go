@@ -25,11 +25,13 @@ import (
 
 	"thermite/pkg/bus"
 	"thermite/pkg/bus/bustest"
+	"thermite/pkg/control/commands"
 	"thermite/pkg/control/dash"
 	"thermite/pkg/control/events"
 	"thermite/pkg/control/identity"
 	"thermite/pkg/control/needs"
 	"thermite/pkg/control/rigs"
+	"thermite/pkg/control/runs"
 	"thermite/pkg/control/service"
 	"thermite/pkg/control/store"
 	"thermite/pkg/control/views"
@@ -85,18 +87,20 @@ func (taken) Now(context.Context) error { return nil }
 
 // world is control behind its dashboard, over TLS, with EVENTS on a real bus.
 type world struct {
-	t       testing.TB
-	store   *store.Store
-	views   *views.Views
-	rigs    *rigs.Rigs
-	needs   *needs.Needs
-	bus     *busState
-	service *service.Service
-	server  *httptest.Server
-	log     *bytes.Buffer
-	js      jetstream.JetStream
-	owner   string
-	reader  string
+	t        testing.TB
+	store    *store.Store
+	views    *views.Views
+	rigs     *rigs.Rigs
+	needs    *needs.Needs
+	bus      *busState
+	commands *commands.Commands
+	runs     *runs.Registry
+	service  *service.Service
+	server   *httptest.Server
+	log      *bytes.Buffer
+	js       jetstream.JetStream
+	owner    string
+	reader   string
 
 	mu   sync.Mutex
 	at   time.Time
@@ -135,7 +139,11 @@ func newWorld(t testing.TB, o dash.Options) *world {
 	reader := events.NewReader(w.js, w.views)
 	w.views.Use(reader)
 	w.owner, w.reader = w.token(store.RoleOwner, identity.FirstToken), w.token(store.RoleReader, "wall")
-	w.service = service.New(service.Config{Store: s, Rigs: w.rigs, Needs: w.needs, Views: w.views, Events: reader, Bus: w.bus,
+	if w.runs, err = runs.Open(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	w.commands = commands.New(commands.Config{Store: s, Needs: w.needs, Runs: w.runs, Signer: signer, Clock: w.now, Rand: rand.Reader, Log: log})
+	w.service = service.New(service.Config{Store: s, Rigs: w.rigs, Needs: w.needs, Views: w.views, Events: reader, Commands: w.commands, Runs: w.runs, Bus: w.bus,
 		Join:  service.Join{ControlURL: "https://control.example:8443", BusURL: "tls://control.example:4222", Authority: pem, Fingerprint: "zxOCrk-QXpxDrwzUhb1zZ4"},
 		Build: "v0.1-test", Now: w.now, Rand: rand.Reader, Log: log})
 	w.server = httptest.NewTLSServer(dash.New(w.service, log, o))
