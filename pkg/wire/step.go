@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -45,6 +46,8 @@ type StepOp struct {
 	List string `json:"list,omitzero"`
 	// Write writes a file, whole or not at all, in folders that it makes.
 	Write *StepWrite `json:"write,omitzero"`
+	// Read writes a file's bytes to standard output.
+	Read *StepRead `json:"read,omitzero"`
 }
 
 // StepMake makes a folder with this mode, such as 0o700.
@@ -119,6 +122,8 @@ type StepDone struct {
 	// Refused: it failed for what a folder or an archive holds, which is whose
 	// it is to answer for, and not for anything of this machine.
 	Refused bool `json:"refused,omitzero"`
+	// Absent: it failed because what it is about is not there.
+	Absent bool `json:"absent,omitzero"`
 	// Missing are the paths of Need that are not there.
 	Missing []string `json:"missing,omitzero"`
 	// Run is set for a command that was started.
@@ -216,13 +221,13 @@ func (j StepJob) Check() error {
 
 func (op StepOp) check() error {
 	set := 0
-	for _, is := range []bool{op.Empty != "", op.Remove != "", op.Make != nil, op.Unpack != nil, op.Copy != nil, op.Run != nil, op.Pack != nil, op.List != "", op.Write != nil} {
+	for _, is := range []bool{op.Empty != "", op.Remove != "", op.Make != nil, op.Unpack != nil, op.Copy != nil, op.Run != nil, op.Pack != nil, op.List != "", op.Write != nil, op.Read != nil} {
 		if is {
 			set++
 		}
 	}
 	if set != 1 {
-		return fmt.Errorf("one of empty, remove, make, unpack, copy, run, pack, list, write is given; this has %d of them", set)
+		return fmt.Errorf("one of empty, remove, make, unpack, copy, run, pack, list, write, read is given; this has %d of them", set)
 	}
 	switch {
 	case op.Empty != "":
@@ -241,6 +246,8 @@ func (op StepOp) check() error {
 		return checkDeep("pack.folder", op.Pack.Folder)
 	case op.List != "":
 		return checkDeep("list", op.List)
+	case op.Read != nil:
+		return errors.Join(checkDeep("read.folder", op.Read.Folder), checkPath("read.path", path.Join("/", op.Read.Path)))
 	}
 	return errors.Join(checkDeep("write.path", op.Write.Path), checkMode("write.mode", op.Write.Mode))
 }

@@ -22,6 +22,7 @@ func steps() wire.StepJob {
 		{Pack: &wire.StepPack{Folder: "/a", Without: []string{"y"}}},
 		{List: "/a"},
 		{Write: &wire.StepWrite{Path: "/a/f", Data: []byte{0, 255}, Mode: 0o600}},
+		{Read: &wire.StepRead{Folder: "/a", Path: "b/c"}},
 	}}
 }
 
@@ -40,7 +41,7 @@ func TestStepsRoundTrip(t *testing.T) {
 	}
 	result := wire.StepResult{Ops: []wire.StepDone{
 		{List: []wire.StepEntry{{Path: "x", Mode: 1 << 27, Size: 3}}},
-		{Error: "no", Refused: true, Missing: []string{"/y"}, Run: &wire.StepRan{Code: -1, Signal: "SIGKILL", TimedOut: true, Wall: time.Second, Stdout: "o", Stderr: "e", TooLong: true}}}}
+		{Error: "no", Refused: true, Absent: true, Missing: []string{"/y"}, Run: &wire.StepRan{Code: -1, Signal: "SIGKILL", TimedOut: true, Wall: time.Second, Stdout: "o", Stderr: "e", TooLong: true}}}}
 	if b, err = wire.EncodeStepResult(result); err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"syscall"
@@ -92,13 +93,13 @@ func guard() error {
 }
 
 // Do does the job, up to the first operation that fails unless it says to go
-// on. What is packed goes to out.
+// on. What is packed or read goes to out.
 func Do(ctx context.Context, job wire.StepJob, out io.Writer) wire.StepResult {
 	var r wire.StepResult
 	for _, op := range job.Ops {
 		done, err := do(ctx, op, out)
 		if err != nil {
-			done.Error, done.Refused = err.Error(), kit.IsRefused(err)
+			done.Error, done.Refused, done.Absent = err.Error(), kit.IsRefused(err), errors.Is(err, fs.ErrNotExist)
 		}
 		r.Ops = append(r.Ops, done)
 		if err != nil && !op.GoOn {
@@ -132,6 +133,8 @@ func do(ctx context.Context, op wire.StepOp, out io.Writer) (done wire.StepDone,
 		return done, err
 	case op.Write != nil:
 		return done, write(*op.Write)
+	case op.Read != nil:
+		return done, read(*op.Read, out)
 	}
 	return done, errors.New("an operation of no kind")
 }
