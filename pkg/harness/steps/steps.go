@@ -12,7 +12,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"thermite/pkg/wire"
@@ -35,17 +34,13 @@ type Config struct {
 	// Dir is for jobs that are too large for the broker's line. Roles' users
 	// can enter it and not list it: mode 0711.
 	Dir string
-	// Rand gives random bits for names.
+	// Rand gives random bits for names, to many goroutines.
 	Rand io.Reader
 	Log  *slog.Logger
 }
 
 // Runner runs steps. Its methods may be called from any goroutine.
-type Runner struct {
-	cfg Config
-	// draw is held by who draws of Rand.
-	draw sync.Mutex
-}
+type Runner struct{ cfg Config }
 
 // Prefix begins the id that a step's process has at the broker.
 const Prefix = "step-"
@@ -70,7 +65,7 @@ type Step struct {
 	Network             bool
 	Ports               []int
 	// Output, if given, reads what was written to standard output, once every
-	// operation was done.
+	// operation was done, or failed and was to be gone on after.
 	Output func(io.Reader) error
 }
 
@@ -130,7 +125,7 @@ func (r *Runner) Run(ctx context.Context, s Step) (result wire.StepResult, err e
 	defer r.end(start.ID)
 	exited, err := r.cfg.Roles.Wait(ctx, start.ID)
 	if err == nil {
-		result, err = read(started.Folder, exited)
+		result, err = read(started.Folder, exited, s.Ops)
 	}
 	if err == nil && s.Output != nil {
 		err = output(started.Folder, s.Output)
@@ -163,8 +158,6 @@ func (r *Runner) start(s Step) (start wire.BrokerStart, clean func(), err error)
 }
 
 func (r *Runner) name() (string, error) {
-	r.draw.Lock()
-	defer r.draw.Unlock()
 	var b [idBytes]byte
 	if _, err := io.ReadFull(r.cfg.Rand, b[:]); err != nil {
 		return "", fmt.Errorf("drawing a name: %w", err)
@@ -198,7 +191,7 @@ func code(err error) string {
 }
 
 // read reads a step's result, and says how it failed.
-func read(folder string, exited wire.BrokerExited) (result wire.StepResult, err error) {
+func read(folder string, exited wire.BrokerExited, ops []wire.StepOp) (result wire.StepResult, err error) {
 	failed := &Error{Exited: exited}
 	b, err := readFile(filepath.Join(folder, "result"), maxResult)
 	if err != nil {
@@ -212,9 +205,15 @@ func read(folder string, exited wire.BrokerExited) (result wire.StepResult, err 
 	if result, err = wire.DecodeStepResult(b); err != nil {
 		return result, err
 	}
-	if n := len(result.Ops); n > 0 && result.Ops[n-1].Error != "" {
+	n := len(result.Ops)
+	switch {
+	case n == 0 || n > len(ops):
+		return result, fmt.Errorf("the result is of %d operations, not of %d", n, len(ops))
+	case result.Ops[n-1].Error != "" && !ops[n-1].GoOn:
 		failed.Done = result.Ops[n-1]
 		return result, failed
+	case n < len(ops):
+		return result, fmt.Errorf("the result is of %d operations, not of %d", n, len(ops))
 	}
 	return result, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"thermite/pkg/kit"
 	"thermite/pkg/wire"
 )
 
@@ -40,6 +41,8 @@ func problemOf(err error) wire.TrialProblem {
 	var p *wire.TrialProblem
 	switch {
 	case errors.As(err, &p):
+	case kit.IsRefused(err):
+		p = problem(wire.TrialRefused, "%v", err)
 	case errors.Is(err, fs.ErrNotExist):
 		p = problem(wire.TrialNotFound, "it is not there")
 	case errors.Is(err, context.Canceled):

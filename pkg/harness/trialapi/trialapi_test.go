@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -215,6 +216,7 @@ func TestAWorkerReadsAttempts(t *testing.T) {
 		judged <- a
 	}()
 	w.controller.set(all...) // something else happened
+	all = slices.Clone(all)  // the API may read it
 	all[1].Verdict = &wire.Verdict{Attempt: 2, Outcome: "not_better", Why: "no"}
 	w.controller.set(all...)
 	if a := within(t, judged); a.Outcome != "not_better" {
