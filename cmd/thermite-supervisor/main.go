@@ -27,7 +27,7 @@ func main() { os.Exit(thisProgram().Main()) }
 func thisProgram() daemon.Program {
 	var cfg supervisor.Config
 	return daemon.Program{
-		Name: "thermite-supervisor", Short: "Register a rig with control, and relay its harness's events over the bus", Version: version,
+		Name: "thermite-supervisor", Short: "Register a rig with control, relay its harness's events over the bus, and hand it control's commands", Version: version,
 		Settings: &cfg,
 		Flags: func(f *pflag.FlagSet) {
 			f.StringVar(&cfg.Rig, "rig", cfg.Rig, "the rig's name (THERMITE_RIG)")
@@ -37,6 +37,8 @@ func thisProgram() daemon.Program {
 			f.StringVar(&cfg.Authority, "authority", cfg.Authority, "the certificate of the authority that signs control's and the bus's (THERMITE_AUTHORITY)")
 			f.StringVar(&cfg.Socket, "harness-socket", cfg.Socket, "Unix socket of the rig's harness (THERMITE_HARNESS_SOCKET)")
 			f.StringVar(&cfg.StateDir, "state", cfg.StateDir, "folder of the rig's keys on the bus (THERMITE_SUPERVISOR_STATE)")
+			f.StringVar(&cfg.Inbox, "inbox", cfg.Inbox, "folder in which the harness takes what commands bring; without it no kit is staged from git (THERMITE_SUPERVISOR_INBOX)")
+			f.BoolVar(&cfg.LocalKits, "local-kits", cfg.LocalKits, "let a command name a folder of this machine as a kit's repository (THERMITE_SUPERVISOR_LOCAL_KITS)")
 			f.Var(&cfg.Poll, "poll-seconds", "how often it reports and sends its figures, in seconds (THERMITE_POLL_SECONDS)")
 		},
 		Run: func(ctx context.Context, log *slog.Logger) error {

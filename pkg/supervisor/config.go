@@ -32,6 +32,12 @@ type Config struct {
 	Socket string `env:"THERMITE_HARNESS_SOCKET" envDefault:"/run/thermite-harness/api.sock"`
 	// StateDir holds the rig's keys on the bus; it is the supervisor's alone.
 	StateDir string `env:"THERMITE_SUPERVISOR_STATE" envDefault:"/var/lib/thermite-supervisor"`
+	// Inbox is the folder in which the rig's harness takes what commands
+	// bring; without one no kit is staged from git.
+	Inbox string `env:"THERMITE_SUPERVISOR_INBOX"`
+	// LocalKits lets a command name a folder of this machine as a kit's
+	// repository.
+	LocalKits bool `env:"THERMITE_SUPERVISOR_LOCAL_KITS" envDefault:"false"`
 	// Poll is how often the supervisor reports and sends its figures.
 	Poll Seconds `env:"THERMITE_POLL_SECONDS" envDefault:"60"`
 
@@ -113,6 +119,9 @@ func (c Config) Validate() error {
 		if !filepath.IsAbs(p.path) {
 			wrong(p.field, "%q must be an absolute path", p.path)
 		}
+	}
+	if c.Inbox != "" && !filepath.IsAbs(c.Inbox) {
+		wrong("Inbox", "%q must be an absolute path", c.Inbox)
 	}
 	if c.Poll < minPoll || c.Poll > maxPoll {
 		wrong("Poll", "%s seconds, where it may be %s to %s", c.Poll, minPoll, maxPoll)

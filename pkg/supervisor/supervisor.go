@@ -1,10 +1,12 @@
 // Package supervisor is the rig's part that talks to control. Today it
-// registers the rig's keys, and relays the harness's events.
+// registers the rig's keys, relays the harness's events, and hands the harness
+// control's commands.
 //
 //	New ─▶ register over HTTPS, until control has the keys ─▶ the bus ─▶ rounds
 //
 // A round asks control for its place, with the supervisor's figures, and puts
-// what the harness has since on the bus: see package reports. Nothing here
+// what the harness has since on the bus: see package reports. Commands come as
+// control issues them: see package commands. Nothing here
 // ends the supervisor but its settings at the start: what fails later is
 // said, and tried again.
 package supervisor
@@ -25,9 +27,11 @@ import (
 
 	"thermite/pkg/bus"
 	"thermite/pkg/supervisor/asks"
+	"thermite/pkg/supervisor/commands"
 	"thermite/pkg/supervisor/harness"
 	"thermite/pkg/supervisor/register"
 	"thermite/pkg/supervisor/reports"
+	"thermite/pkg/supervisor/stage"
 	"thermite/pkg/wire"
 )
 
@@ -43,10 +47,13 @@ type Supervisor struct {
 	link      *link
 	registrar *register.Registrar
 	harness   *harness.Client
+	stager    *stage.Stager
 
 	mu sync.Mutex
 	// relay is there once control has the keys.
 	relay *reports.Loop
+	// commands are there with it.
+	commands *commands.Loop
 	// asked says how the last figures ask went.
 	asked asked
 	// step is when a loop went on last.
@@ -97,7 +104,8 @@ func (s *Supervisor) open() error {
 	if made {
 		s.cfg.Log.Info("made this rig's seal key", "key", s.sealKey.Public().Fingerprint())
 	}
-	return nil
+	s.stager, err = stage.New(stage.Config{Inbox: s.cfg.Inbox, LocalKits: s.cfg.LocalKits, Now: s.cfg.Now, Log: s.cfg.Log})
+	return err
 }
 
 // Run registers the keys, and relays the harness's events, until ctx ends.
@@ -119,6 +127,10 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	taking, err := s.startCommands(nc, asker, relay)
+	if err != nil {
+		return err
+	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		// The first round would else be lost for a whole pause whenever the bus
@@ -126,6 +138,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 		s.link.wait(ctx, time.Duration(s.cfg.Poll))
 		return relay.Run(ctx, time.Duration(s.cfg.Poll))
 	})
+	g.Go(func() error { return taking.Run(ctx) })
 	g.Go(func() error { return s.keepRegistered(ctx, nc, asker) })
 	return g.Wait()
 }
@@ -144,6 +157,20 @@ func (s *Supervisor) startRelay(nc *nats.Conn, asker *asks.Asker, place wire.Pla
 	return relay, nil
 }
 
+// startCommands makes the loop that takes commands. An outcome is reported
+// soon: somebody may wait for it.
+func (s *Supervisor) startCommands(nc *nats.Conn, asker *asks.Asker, relay *reports.Loop) (*commands.Loop, error) {
+	taking, err := commands.New(nc, commands.Config{Rig: s.cfg.Rig, Harness: s.harness, Control: asker, Stager: s.stager,
+		OnOutcome: relay.Soon, Now: s.cfg.Now, Log: s.cfg.Log})
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.commands = taking
+	return taking, nil
+}
+
 // nonce gives 128 random bits as a word.
 func (s *Supervisor) nonce() (string, error) {
 	b := make([]byte, 16)
@@ -159,8 +186,11 @@ func (s *Supervisor) Figures() wire.Figures {
 		"registration": s.registrar.State(), "bus": s.link.figures(),
 	}}
 	s.mu.Lock()
-	relay, ask := s.relay, s.asked
+	relay, ask, taking := s.relay, s.asked, s.commands
 	s.mu.Unlock()
+	if taking != nil {
+		f.Loops["commands"] = taking.State()
+	}
 	if relay != nil {
 		f.Relay = relay.Figures()
 		f.Loops["reports"] = relay.State()

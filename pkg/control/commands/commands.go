@@ -60,9 +60,9 @@ type Order struct {
 	Rig string
 	// Args say what to do, and so the command's kind.
 	Args wire.Arguments
-	// Ledger is the ledger that the command is for. Empty: for run.assign
-	// whichever the rig has, and for every other kind, which is about what is
-	// in a ledger, the rig's current one as control knows it.
+	// Ledger is the ledger that the command is for; empty is the rig's current
+	// one as control knows it, or whichever it has if control knows none. A
+	// command is never applied to another: the runs there are not these.
 	Ledger string
 	// By is who gives it, and Source where from, for the audit log.
 	By, Source string

@@ -122,7 +122,8 @@ func (c *Commands) issue(ctx context.Context, tx *sqlx.Tx, made store.Command, o
 		if keep, err = c.assign(ctx, tx, made, assign); err != nil {
 			return has, nil, err
 		}
-	} else if made.Ledger == "" {
+	}
+	if made.Ledger == "" {
 		if made.Ledger, err = c.Store.CurrentLedger(ctx, tx, made.Rig); err != nil {
 			return has, nil, err
 		}

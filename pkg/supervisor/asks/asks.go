@@ -58,7 +58,8 @@ func (a *Asker) SetControlKey(k wire.PublicKey) {
 	a.control = k
 }
 
-func (a *Asker) controlKey() wire.PublicKey {
+// Key is the key that control signs with, as it said last.
+func (a *Asker) Key() wire.PublicKey {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.control
@@ -78,7 +79,7 @@ func (a *Asker) Figures(ctx context.Context, f wire.Figures) (wire.FiguresAnswer
 	if err != nil {
 		return wire.FiguresAnswer{}, fmt.Errorf("asking control with the figures: %w", err)
 	}
-	answer, err := wire.DecodeFiguresAnswer(a.controlKey(), a.cfg.Rig, nonce, data)
+	answer, err := wire.DecodeFiguresAnswer(a.Key(), a.cfg.Rig, nonce, data)
 	if err != nil {
 		return wire.FiguresAnswer{}, err
 	}
@@ -107,7 +108,7 @@ func (a *Asker) Renew(ctx context.Context, id string) (signed []byte, pending bo
 	if err != nil {
 		return fail(err)
 	}
-	answer, err := wire.DecodeRenewAnswer(a.controlKey(), a.cfg.Rig, ask, data)
+	answer, err := wire.DecodeRenewAnswer(a.Key(), a.cfg.Rig, ask, data)
 	switch {
 	case err != nil:
 		return fail(err)

@@ -3,6 +3,7 @@
 package harness
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -36,7 +37,7 @@ func New(socket string, timeout time.Duration) *Client {
 		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 	}
 	return &Client{socket: socket, timeout: timeout, http: &http.Client{
-		Transport:     &http.Transport{DialContext: dial, MaxIdleConns: 2, IdleConnTimeout: time.Minute, DisableCompression: true},
+		Transport:     &http.Transport{DialContext: dial, MaxIdleConns: 8, MaxIdleConnsPerHost: 8, IdleConnTimeout: time.Minute, DisableCompression: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
@@ -81,14 +82,36 @@ func (c *Client) Health(ctx context.Context) (wire.HarnessHealth, error) {
 	return wire.DecodeHarnessHealth(b)
 }
 
-// get makes one call. An answer that is an error is a *wire.HarnessProblem.
+// Deliver hands the harness a command, and gives what came of it so far. A
+// harness that stages what the command brings answers once it has.
+func (c *Client) Deliver(ctx context.Context, d wire.CommandDelivery) (wire.CommandAnswer, error) {
+	body, err := wire.EncodeCommandDelivery(d)
+	if err != nil {
+		return wire.CommandAnswer{}, err
+	}
+	b, err := c.call(ctx, http.MethodPost, wire.HarnessCommandsPath, nil, body)
+	if err != nil {
+		return wire.CommandAnswer{}, fmt.Errorf("handing the harness a command: %w", err)
+	}
+	return wire.DecodeCommandAnswer(b)
+}
+
+// get asks for something.
 func (c *Client) get(ctx context.Context, path string, query url.Values) ([]byte, error) {
+	return c.call(ctx, http.MethodGet, path, query, nil)
+}
+
+// call makes one call. An answer that is an error is a *wire.HarnessProblem.
+func (c *Client) call(ctx context.Context, method, path string, query url.Values, body []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout, fmt.Errorf("it gave no whole answer in %v", c.timeout))
 	defer cancel()
 	u := url.URL{Scheme: "http", Host: "harness", Path: path, RawQuery: query.Encode()}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	request, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(body))
 	if err != nil {
 		return nil, err
+	}
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
 	}
 	answer, err := c.http.Do(request)
 	if err != nil {

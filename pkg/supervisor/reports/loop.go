@@ -62,6 +62,9 @@ type Config struct {
 // Loop runs a relay.
 type Loop struct {
 	cfg Config
+	// soon holds a token when there is something to report before the next
+	// tick.
+	soon chan struct{}
 
 	mu    sync.Mutex
 	relay Relay
@@ -74,10 +77,20 @@ func NewLoop(cfg Config, control wire.Place) *Loop {
 	if cfg.OnStep == nil {
 		cfg.OnStep = func() {}
 	}
-	return &Loop{cfg: cfg, relay: New(cfg.Rig, control)}
+	return &Loop{cfg: cfg, relay: New(cfg.Rig, control), soon: make(chan struct{}, 1)}
 }
 
-// Run makes a round at once and then at every tick, until ctx ends.
+// Soon has a round made before the next tick: the harness has recorded what
+// somebody waits for.
+func (l *Loop) Soon() {
+	select {
+	case l.soon <- struct{}{}:
+	default:
+	}
+}
+
+// Run makes a round at once and then at every tick, or sooner when Soon asks
+// for it, until ctx ends.
 func (l *Loop) Run(ctx context.Context, every time.Duration) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -87,6 +100,7 @@ func (l *Loop) Run(ctx context.Context, every time.Duration) error {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
+		case <-l.soon:
 		}
 	}
 }
