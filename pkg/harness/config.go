@@ -129,5 +129,6 @@ func (c Config) work() string {
 	return filepath.Join(c.StateDir, "work")
 }
 
-func (c Config) ledgerPath() string { return filepath.Join(c.StateDir, "ledger.db") }
-func (c Config) keyPath() string    { return filepath.Join(c.StateDir, "report.key") }
+func (c Config) ledgerPath() string   { return filepath.Join(c.StateDir, "ledger.db") }
+func (c Config) keyPath() string      { return filepath.Join(c.StateDir, "report.key") }
+func (c Config) judgeKeyPath() string { return filepath.Join(c.StateDir, "judge.key") }

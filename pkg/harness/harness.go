@@ -1,5 +1,7 @@
-// Package harness is the rig's part that does the research. Today it holds
-// the ledger, signs pages of it for the supervisor, and can make up events.
+// Package harness is the rig's part that does the research: it holds the
+// ledger, takes control's commands, has runs worked on in lanes and their
+// attempts judged, and signs pages of the ledger for the supervisor. It can
+// make up events instead.
 package harness
 
 import (
@@ -7,11 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 
 	"golang.org/x/sync/errgroup"
 
 	"thermite/pkg/harness/api"
+	"thermite/pkg/harness/controller"
 	"thermite/pkg/harness/ledger"
 	"thermite/pkg/harness/sample"
 	"thermite/pkg/wire"
@@ -25,6 +27,10 @@ type Harness struct {
 	signer   *wire.Signer
 	listener net.Listener
 	server   *api.Server
+	// controller is the main loop, and work what it has done; nil without a
+	// broker.
+	controller *controller.Controller
+	work       *work
 }
 
 // New opens the ledger and checks it, reads the report key, and listens. A
@@ -43,7 +49,7 @@ func New(ctx context.Context, cfg Config) (*Harness, error) {
 
 func (h *Harness) open(ctx context.Context) error {
 	started := h.cfg.Now()
-	if err := os.MkdirAll(h.cfg.StateDir, 0o700); err != nil {
+	if err := h.cfg.makeStateDir(); err != nil {
 		return err
 	}
 	signer, made, err := openKey(h.cfg.keyPath(), h.cfg.Rand)
@@ -65,16 +71,23 @@ func (h *Harness) open(ctx context.Context) error {
 			return err
 		}
 	}
-	h.server = api.New(api.Config{Ledger: h.ledger, Signer: h.signer, Rig: h.cfg.Rig, Build: h.cfg.Build,
+	if err := h.openWork(); err != nil {
+		return err
+	}
+	h.server = api.New(api.Config{Ledger: h.ledger, Controller: h.controller, Signer: h.signer, Rig: h.cfg.Rig, Build: h.cfg.Build,
 		StartedAt: wire.At(started), Log: h.cfg.Log})
 	return nil
 }
 
-// Run serves the API, and makes up events if it was told to, until ctx ends
-// or one of them fails for good.
+// Run serves the API, works, and makes up events if it was told to, until ctx
+// ends or one of them fails for good.
 func (h *Harness) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return h.server.Serve(ctx, h.listener) })
+	g.Go(func() error { return h.controller.Run(ctx) })
+	if h.work != nil {
+		g.Go(func() error { return h.work.api.Serve(ctx, h.work.listener) })
+	}
 	if h.cfg.Sample > 0 && h.ledger.Damage() == nil {
 		g.Go(func() error { return h.makeSample(ctx) })
 	}
@@ -109,6 +122,11 @@ func (h *Harness) Close() error {
 	var errs []error
 	if h.listener != nil {
 		if err := h.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+			errs = append(errs, err)
+		}
+	}
+	if h.work != nil {
+		if err := h.work.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 			errs = append(errs, err)
 		}
 	}

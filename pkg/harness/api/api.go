@@ -17,9 +17,20 @@ import (
 	"thermite/pkg/wire"
 )
 
+// Controller is the harness's main loop, as the API asks it.
+type Controller interface {
+	// Deliver takes a command of control's and answers with its outcome; one
+	// that was taken before is answered with what came of it then. An error
+	// that is, or wraps, a *wire.HarnessProblem is answered as it is.
+	Deliver(ctx context.Context, d wire.CommandDelivery) (wire.CommandAnswer, error)
+	// Troubles say in words what keeps the work from going on.
+	Troubles() []string
+}
+
 // Config is what the API answers from.
 type Config struct {
 	Ledger     *ledger.Ledger
+	Controller Controller
 	Signer     *wire.Signer
 	Rig, Build string
 	StartedAt  wire.Time
@@ -39,6 +50,7 @@ func New(cfg Config) *Server {
 	s.route(http.MethodGet, wire.HarnessPagePath, s.getPage)
 	s.route(http.MethodGet, wire.HarnessHealthPath, s.getHealth)
 	s.route(http.MethodPost, wire.HarnessResetPath, s.postReset)
+	s.route(http.MethodPost, wire.HarnessCommandsPath, s.postCommand)
 	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, &wire.HarnessProblem{Status: http.StatusNotFound, Code: wire.CodeNotFound,
 			Detail: "the harness has no path " + clip(r.URL.Path)})
@@ -104,7 +116,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 // Health says how the harness is.
 func (s *Server) Health() wire.HarnessHealth {
 	h := wire.HarnessHealth{OK: true, Rig: s.cfg.Rig, Build: s.cfg.Build, StartedAt: s.cfg.StartedAt,
-		Notices: s.cfg.Ledger.Notices(), CheckMS: uint64(s.cfg.Ledger.CheckTook().Milliseconds())}
+		Notices: append(s.cfg.Ledger.Notices(), s.cfg.Controller.Troubles()...), CheckMS: uint64(s.cfg.Ledger.CheckTook().Milliseconds())}
 	state, err := s.cfg.Ledger.State()
 	if err != nil {
 		h.OK, h.Why = false, err.Error()

@@ -30,7 +30,9 @@ type served struct {
 	t      *testing.T
 	ledger *ledger.Ledger
 	signer *wire.Signer
-	socket string
+	// commands stands for the controller.
+	commands *commands
+	socket   string
 	client *http.Client
 }
 
@@ -46,14 +48,14 @@ func serve(t *testing.T) *served {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &served{t: t, ledger: l, signer: signer, socket: filepath.Join(shortDir(t), "api.sock")}
+	s := &served{t: t, ledger: l, signer: signer, commands: &commands{}, socket: filepath.Join(shortDir(t), "api.sock")}
 	listener, err := api.Listen(s.socket)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	server := api.New(api.Config{Ledger: l, Signer: signer, Rig: "alpha", Build: "v1", StartedAt: wire.At(time.Unix(1_780_000_000, 0)), Log: log})
+	server := api.New(api.Config{Ledger: l, Controller: s.commands, Signer: signer, Rig: "alpha", Build: "v1", StartedAt: wire.At(time.Unix(1_780_000_000, 0)), Log: log})
 	go func() { ended <- server.Serve(ctx, listener) }()
 	t.Cleanup(func() {
 		stop()
@@ -300,7 +302,7 @@ func TestResetAsksWhoCalls(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	server := api.New(api.Config{Ledger: s.ledger, Signer: s.signer, Rig: "alpha", Build: "v1", Log: slog.New(slog.DiscardHandler)})
+	server := api.New(api.Config{Ledger: s.ledger, Controller: s.commands, Signer: s.signer, Rig: "alpha", Build: "v1", Log: slog.New(slog.DiscardHandler)})
 	go func() { ended <- server.Serve(ctx, listener) }()
 	defer func() { stop(); <-ended }()
 	s.client = &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {

@@ -60,13 +60,44 @@ func (s *Server) postReset(r *http.Request) ([]byte, error) {
 	}
 	ask, err := readReset(r)
 	if err != nil {
-		return nil, &wire.HarnessProblem{Status: http.StatusBadRequest, Code: wire.CodeBadBody, Detail: err.Error()}
+		return nil, badBody(err)
 	}
 	state, err := s.cfg.Ledger.Reset(r.Context(), ask.Ledger, ask.Why)
 	if err != nil {
 		return nil, err
 	}
 	return s.state(state)
+}
+
+// postCommand: a command of control's, which the supervisor hands on. Who may
+// connect may deliver: what it is allowed to be is control's signature's.
+func (s *Server) postCommand(r *http.Request) ([]byte, error) {
+	if _, err := parseQuery(r.URL); err != nil {
+		return nil, err
+	}
+	b, err := io.ReadAll(io.LimitReader(r.Body, maxDelivery+1))
+	if err != nil {
+		return nil, badBody(fmt.Errorf("reading the body: %w", err))
+	}
+	if len(b) > maxDelivery {
+		return nil, badBody(fmt.Errorf("the body has more than %d bytes", maxDelivery))
+	}
+	d, err := wire.DecodeCommandDelivery(b)
+	if err != nil {
+		return nil, badBody(err)
+	}
+	a, err := s.cfg.Controller.Deliver(r.Context(), d)
+	if err != nil {
+		return nil, err
+	}
+	return wire.EncodeCommandAnswer(a)
+}
+
+// maxDelivery bounds a command with the words around it.
+const maxDelivery = wire.MaxCommandBytes + 64<<10
+
+func badBody(err error) error {
+	return &wire.HarnessProblem{Status: http.StatusBadRequest, Code: wire.CodeBadBody, Detail: err.Error()}
 }
 
 func readReset(r *http.Request) (wire.ResetAsk, error) {

@@ -1,0 +1,193 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"thermite/pkg/harness/ledger"
+	"thermite/pkg/harness/patches"
+	"thermite/pkg/harness/state"
+	"thermite/pkg/kit"
+	"thermite/pkg/wire"
+)
+
+// Judge judges candidates. An error is of what the candidate is not to blame
+// for; one that wraps ErrKit is the kit's fault.
+type Judge interface {
+	// Prepare has the kit set up, once for its digest.
+	Prepare(ctx context.Context, staged *kit.Staged) error
+	// Base judges the kit's base, and Judge a candidate.
+	Base(ctx context.Context, job Job) (state.Result, error)
+	Judge(ctx context.Context, job Job) (state.Result, error)
+}
+
+// Job is a judging.
+type Job struct {
+	// Ledger, Run, Attempt and Judging name it: the same name draws the same
+	// secret cases.
+	Ledger, Run      string
+	Attempt, Judging uint64
+	Staged           *kit.Staged
+	// Tree is the candidate's whole project, after the overlay.
+	Tree kit.Tree
+	// Champion is the tree of ChampionAttempt, which the candidate is compared
+	// with, and ChampionMeasure what was measured of it; 0 is the base.
+	Champion        kit.Tree
+	ChampionAttempt uint64
+	ChampionMeasure *wire.Step
+	// AllowSuspect lets a score past the kit's bound be promoted.
+	AllowSuspect bool
+}
+
+// ErrKit says that the kit is at fault: its own commands fail.
+var ErrKit = errors.New("the kit is at fault")
+
+// judge does one judging to its end and records what it came to, in one
+// transaction. What the candidate is not to blame for is tried again.
+func (w *Work) judge(ctx context.Context, at string, j state.Judging) {
+	c := w.controller
+	about := fmt.Sprintf("judging attempt %d of run %s", j.Attempt, j.Run)
+	defer c.trouble(about, nil)
+	for tries, wait := 1, firstWait; ctx.Err() == nil; tries, wait = tries+1, min(2*wait, mostWait) {
+		began := c.cfg.Now()
+		res, err := w.judged(ctx, at, j)
+		if err == nil {
+			err = w.record(ctx, j, res, began)
+		} else if why, fails := failsFor(err, tries); fails {
+			err = w.give(ctx, j, why)
+		}
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		c.trouble(about, err)
+		c.cfg.Log.Warn("a judging is tried again", "run", j.Run, "attempt", j.Attempt, "try", tries, "err", err)
+		if !pause(ctx, wait) {
+			return
+		}
+	}
+}
+
+// kitTries is how often a judging is tried whose kit fails.
+const kitTries = 3
+
+// failsFor says for what the judging ends that can't be done: what no further
+// try would change.
+func failsFor(err error, tries int) (why string, fails bool) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, patches.ErrAltered), errors.Is(err, ErrNotStaged), kit.IsRefused(err):
+		return err.Error(), true
+	case errors.Is(err, ErrKit) && tries >= kitTries:
+		return err.Error(), true
+	}
+	return "", false
+}
+
+// give ends a judging that can't be done: an attempt's with a verdict that
+// says so, a base's with its run.
+func (w *Work) give(ctx context.Context, j state.Judging, why string) error {
+	_, err := w.controller.decide(ctx, func(s *state.State, now time.Time) ([]ledger.Draft, error) {
+		if j.Attempt == 0 {
+			return s.Failed(wire.At(now), j.Run, why)
+		}
+		return s.Judged(j, state.Unjudged(why))
+	})
+	return err
+}
+
+// record appends a judging's events.
+func (w *Work) record(ctx context.Context, j state.Judging, res state.Result, began time.Time) error {
+	c := w.controller
+	events, err := c.decide(ctx, func(s *state.State, _ time.Time) ([]ledger.Draft, error) { return s.Judged(j, res) })
+	if err != nil || len(events) == 0 {
+		return err
+	}
+	log := c.cfg.Log.With("run", j.Run, "attempt", j.Attempt, "judging", j.Number, "took", c.cfg.Now().Sub(began).Round(time.Millisecond))
+	if v := res.Verdict; v != nil {
+		log = log.With("outcome", v.Outcome, "why", v.Why)
+	}
+	log.Info("judged")
+	return nil
+}
+
+// judged does the judging.
+func (w *Work) judged(ctx context.Context, at string, j state.Judging) (state.Result, error) {
+	facts, err := w.facts(ctx, j)
+	if err != nil {
+		return state.Result{}, err
+	}
+	staged, err := w.Kits.Open(ctx, facts.source)
+	if err != nil {
+		return state.Result{}, err
+	}
+	if err := w.Judge.Prepare(ctx, staged); err != nil {
+		return state.Result{}, err
+	}
+	job := Job{Ledger: at, Run: j.Run, Attempt: j.Attempt, Judging: j.Number, Staged: staged, AllowSuspect: j.Allow}
+	if j.Attempt == 0 {
+		job.Tree = staged.Base
+		return w.Judge.Base(ctx, job)
+	}
+	if job.Tree, err = w.tree(ctx, staged, facts.patch); err != nil {
+		return state.Result{}, err
+	}
+	job.ChampionAttempt = j.Against
+	if job.Champion, err = w.tree(ctx, staged, facts.championPatch); err != nil {
+		return state.Result{}, err
+	}
+	if job.ChampionMeasure, err = w.measured(ctx, at, j.Against, facts); err != nil {
+		return state.Result{}, err
+	}
+	return w.Judge.Judge(ctx, job)
+}
+
+// measured gives what was measured of the champion in its own judging.
+func (w *Work) measured(ctx context.Context, at string, champion uint64, f judgingFacts) (*wire.Step, error) {
+	events, err := w.controller.events(ctx, at, f.from, f.to)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range events {
+		if e.Kind != wire.KindMeasure {
+			continue
+		}
+		b, err := wire.DecodeBody[wire.Measure](e)
+		if err != nil {
+			return nil, err
+		}
+		if b.Attempt == champion {
+			return &b.Step, nil
+		}
+	}
+	return nil, nil
+}
+
+// judgingFacts are what the state knows of a judging.
+type judgingFacts struct {
+	source               wire.KitSource
+	patch, championPatch string
+	// from and to are the events of the champion's own judging.
+	from, to uint64
+}
+
+func (w *Work) facts(ctx context.Context, j state.Judging) (f judgingFacts, err error) {
+	err = w.controller.look(ctx, func(s *state.State, _ time.Time) error {
+		r := s.Run(j.Run)
+		if r == nil || j.Attempt != 0 && r.Attempt(j.Attempt) == nil {
+			return errJudgingMoot
+		}
+		f.source = *r.Created.Source
+		if a := r.Attempt(j.Attempt); a != nil {
+			f.patch = a.Patch
+		}
+		if a := r.Attempt(j.Against); a != nil {
+			f.championPatch, f.from, f.to = a.Patch, a.From, a.To
+		} else if r.Base != nil {
+			f.from, f.to = r.Base.From, r.Base.To
+		}
+		return nil
+	})
+	return f, err
+}
