@@ -14,7 +14,10 @@ const (
 )
 
 // The outcomes that View tells apart.
-const outcomeBetter = "better"
+const (
+	outcomeBetter    = "better"
+	outcomeNotBetter = "not_better"
+)
 
 // View is an attempt as a worker may see it. Two attempts that differ only in
 // what secret cases gave, and not in whether they were passed, look the same.
@@ -38,10 +41,15 @@ func View(f Facts) wire.TrialAttempt {
 	return a
 }
 
-// sawSecret says whether the judging came as far as secret cases.
+// sawSecret says whether the judging came as far as secret cases. Of one whose
+// steps lack it is said where it could be: it has a score, which the public
+// cases gave, and was not found wanting on those.
 func (f Facts) sawSecret() bool {
-	if f.Verdict.Outcome == wire.VerdictPromoted || f.Verdict.Outcome == outcomeBetter {
+	switch {
+	case f.Verdict.Outcome == wire.VerdictPromoted, f.Verdict.Outcome == outcomeBetter:
 		return true
+	case len(f.steps()) == 0:
+		return f.Verdict.Score != nil && f.Verdict.Outcome != outcomeNotBetter
 	}
 	return slices.ContainsFunc(f.steps(), func(s *wire.Step) bool {
 		return s.Effect != nil || slices.ContainsFunc(s.Cases, func(c wire.StepCase) bool { return c.Secret })

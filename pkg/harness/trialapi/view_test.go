@@ -56,6 +56,13 @@ func TestView(t *testing.T) {
 				a.Outcome, a.Score, a.Cases = "better", score(2.5), public
 				a.Why = "it is better on the public cases, and the secret ones did not confirm it"
 			})},
+		"its steps lack, with a score": {trialapi.Facts{Verdict: &wire.Verdict{Outcome: "refused", Step: "check", Score: score(2.5), Why: "answer 42"}},
+			seen(func(a *wire.TrialAttempt) {
+				a.Outcome, a.Score = "better", score(2.5)
+				a.Why = "it is better on the public cases, and the secret ones did not confirm it"
+			})},
+		"its steps lack, without": {trialapi.Facts{Verdict: &wire.Verdict{Outcome: "refused", Step: "overlay", Why: "a link"}},
+			seen(func(a *wire.TrialAttempt) { a.Outcome, a.Step, a.Why = "refused", "overlay", "a link" })},
 		"disqualified": {trialapi.Facts{Verdict: &wire.Verdict{Outcome: "not_better", Why: "no"}, Disqualified: true},
 			seen(func(a *wire.TrialAttempt) { a.Outcome, a.Why, a.Disqualify = "not_better", "no", true })},
 	} {
