@@ -18,6 +18,7 @@ import (
 	"thermite/pkg/bus"
 	"thermite/pkg/bus/bustest"
 	"thermite/pkg/control/apply"
+	"thermite/pkg/control/commands"
 	"thermite/pkg/control/events"
 	"thermite/pkg/control/needs"
 	"thermite/pkg/control/reports"
@@ -51,6 +52,10 @@ type Options struct {
 	Retry time.Duration
 	// NoReports leaves the reports in the bus.
 	NoReports bool
+	// Commands has commands published.
+	Commands bool
+	// CommandsBus stands before COMMANDS, to fail on demand.
+	CommandsBus func(commands.Bus) commands.Bus
 }
 
 // Runs is the run registry as the writer and the apply have it.
@@ -85,6 +90,8 @@ type Parts struct {
 	Apply    *apply.Apply
 	Writer   *events.Writer
 	Reports  *reports.Consumer
+	Needs    *needs.Needs
+	Commands *commands.Commands
 	stop     func()
 }
 
@@ -172,7 +179,10 @@ func (r *Record) wire() {
 	if r.o.Runs != nil {
 		registry = r.o.Runs(p.Registry)
 	}
-	p.Rigs = rigs.New(rigs.Config{Store: p.Store, Needs: needs.New(p.Store, r.Now), Connections: unknown{}, Clock: r.Now, Rand: rand.Reader, Log: log})
+	p.Needs = needs.New(p.Store, r.Now)
+	p.Commands = commands.New(commands.Config{Store: p.Store, Needs: p.Needs, Runs: p.Registry, Signer: Key(r.t, "control"), Retry: r.o.Retry,
+		Clock: r.Now, Rand: rand.Reader, Log: log})
+	p.Rigs = rigs.New(rigs.Config{Store: p.Store, Needs: p.Needs, Connections: unknown{}, Clock: r.Now, Rand: rand.Reader, Log: log})
 	p.Views = views.New(log)
 	p.Views.Use(events.NewReader(p.JS, p.Views))
 	var see apply.Views = p.Views
@@ -183,7 +193,7 @@ func (r *Record) wire() {
 	if r.o.Source != nil {
 		source = r.o.Source(source)
 	}
-	p.Apply = apply.New(apply.Config{Store: p.Store, Source: source, Runs: registry, Views: see, Retry: r.o.Retry, Clock: r.Now, Log: log})
+	p.Apply = apply.New(apply.Config{Store: p.Store, Source: source, Runs: registry, Commands: p.Commands, Views: see, Retry: r.o.Retry, Clock: r.Now, Log: log})
 	var room events.Room = bus.NewAdmin(r.Bus.System())
 	if r.o.Room != nil {
 		room = r.o.Room(room)
@@ -228,6 +238,13 @@ func (r *Record) Start() error {
 		return err
 	}
 	group.Go(func() { _ = r.Apply.Run(ctx) })
+	if r.o.Commands {
+		all, bus := r.Commands, commands.Bus(commands.NewStream(r.JS))
+		if r.o.CommandsBus != nil {
+			bus = r.o.CommandsBus(bus)
+		}
+		group.Go(func() { _ = all.Run(ctx, bus) })
+	}
 	if !r.o.NoReports {
 		consumer := r.Reports
 		group.Go(func() { _ = consumer.Run(ctx) })
