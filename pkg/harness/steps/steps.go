@@ -112,17 +112,21 @@ const (
 // Run runs a step to its end, and gives what it did: with an *Error, as far
 // as it came. When ctx ends, the step is ended.
 func (r *Runner) Run(ctx context.Context, s Step) (result wire.StepResult, err error) {
+	if err := ctx.Err(); err != nil {
+		return result, fmt.Errorf("running a step as %s: %w", s.Role, err)
+	}
 	start, clean, err := r.start(s)
 	if err != nil {
 		return result, fmt.Errorf("running a step as %s: %w", s.Role, err)
 	}
 	defer clean()
-	started, err := r.cfg.Roles.Start(ctx, start)
+	defer r.end(start.ID) // after a failed start too: it may be the answer that failed
+	starting, stop := lingering(ctx)
+	started, err := r.cfg.Roles.Start(starting, start)
+	stop()
 	if err != nil {
-		r.end(start.ID) // it may run: the answer, not the start, may have failed
 		return result, fmt.Errorf("running a step as %s: %w", s.Role, err)
 	}
-	defer r.end(start.ID)
 	exited, err := r.cfg.Roles.Wait(ctx, start.ID)
 	if err == nil {
 		result, err = read(started.Folder, exited, s.Ops)
@@ -134,6 +138,20 @@ func (r *Runner) Run(ctx context.Context, s Step) (result wire.StepResult, err e
 		return result, fmt.Errorf("running a step as %s: %w", s.Role, err)
 	}
 	return result, nil
+}
+
+// lingering is a context that ends some time after ctx: a start that is under
+// way must be known to have failed, or else its process runs unseen.
+func lingering(ctx context.Context) (context.Context, func()) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		end := time.AfterFunc(maxEnd, cancel)
+		context.AfterFunc(longer, func() { end.Stop() })
+	})
+	return longer, func() {
+		stop()
+		cancel()
+	}
 }
 
 // start is what the broker is asked; clean removes what it took.
@@ -151,6 +169,7 @@ func (r *Runner) start(s Step) (start wire.BrokerStart, clean func(), err error)
 		Deadline: s.Deadline, Network: s.Network, Ports: s.Ports, ReadOnly: append([]string{r.cfg.Argv[0]}, s.ReadOnly...), ReadWrite: s.ReadWrite}
 	if len(job) > maxLine {
 		start.Stdin, start.StdinFile = "", filepath.Join(r.cfg.Dir, name)
+		start.ReadOnly = append(start.ReadOnly, start.StdinFile)
 		clean = func() { _ = os.Remove(start.StdinFile) } // what stays goes at the next start
 		err = errors.Join(os.WriteFile(start.StdinFile, job, 0o600), os.Chmod(start.StdinFile, 0o644))
 	}
