@@ -27,6 +27,8 @@ type app struct {
 	flags settings.Flags
 	json  bool
 	yes   bool
+	// noWait has a command that tells a rig something not wait for the outcome.
+	noWait bool
 }
 
 func newApp(in io.Reader, out, errs io.Writer, getenv func(string) string) *app {
@@ -58,7 +60,12 @@ const exitInterrupted = 130
 var commands = []func(*app) *cobra.Command{
 	upCommand,
 	rigCommand,
+	runCommand,
+	attemptCommand,
+	championCommand,
+	campaignCommand,
 	kitCommand,
+	commandCommand,
 	busCommand,
 	healthCommand,
 	needsCommand,

@@ -15,6 +15,7 @@ type (
 	Run         = views.Run
 	Score       = views.Score
 	Champion    = views.Champion
+	Trial       = views.Trial
 	Lane        = views.Lane
 	Experiment  = views.Experiment
 	Attempt     = views.Attempt

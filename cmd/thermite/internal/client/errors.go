@@ -105,6 +105,17 @@ type problem struct {
 	Request string  `json:"request_id"`
 }
 
+// next says what to do after a refusal, by its code.
+var next = map[string]string{
+	"no_rig":      "thermite rig list shows the rigs there are.",
+	"no_run":      "thermite run list shows the runs there are.",
+	"no_attempt":  "thermite attempt list shows a run's attempts.",
+	"no_campaign": "thermite campaign list shows the campaigns there are.",
+	"no_kit":      "thermite kit list shows the kits that ship.",
+	"no_command":  "thermite command list shows the commands that were given.",
+	"rig_retired": "thermite rig restore brings a rig back.",
+}
+
 // refused says why control refused a call or failed at it, by its answer.
 func refused(status int, p problem) *Error {
 	e := &Error{Exit: ExitRefused, Status: status, Code: p.Code, Words: p.Detail}
@@ -131,8 +142,8 @@ func refused(status int, p problem) *Error {
 		e.Next = "This token may not do that; the owner's may."
 	case status == http.StatusTooManyRequests:
 		e.Next = "Wait a while, then try again."
-	case p.Code == "no_rig":
-		e.Next = "thermite rig list shows the rigs there are."
+	default:
+		e.Next = next[p.Code]
 	}
 	return e
 }
