@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"thermite/cmd/thermite/internal/settings"
+	"thermite/pkg/control/service"
+	"thermite/pkg/wire"
 )
 
 // Promise: flags that make no sense, alone or together, are said before
@@ -19,20 +21,32 @@ func TestUpFlags(t *testing.T) {
 		want string // "" when they are right
 	}{
 		"nothing":                    {"", ""},
-		"a demo":                     {"--demo --events 5 --rate 0.5 --until held --timeout 1m", ""},
+		"a demo":                     {"--demo --kit bytecount --worker tune --lanes 2 --seed 7 --until champion --timeout 1m", ""},
+		"a sample":                   {"--sample --events 5 --rate 0.5 --until held --timeout 1m", ""},
 		"addresses":                  {"--listen [::1]:0 --bus-port -1 --plain", ""},
 		"for others":                 {"--address rig.example.com --listen 0.0.0.0:9000", ""},
 		"for others, IPv6":           {"--address fd00::1", ""},
 		"a demo for others":          {"--demo --address 192.0.2.1", ""},
-		"until what":                 {"--demo --until dawn", "--until dawn: it may be held"},
-		"until without a demo":       {"--until held", "--until goes with --demo"},
+		"both":                       {"--demo --sample", "--demo and --sample: give one"},
+		"until what":                 {"--demo --until dawn", "--until dawn: it may be champion or held"},
+		"champion without a demo":    {"--until champion", "--until champion goes with --demo"},
+		"champion of a sample":       {"--sample --until champion", "--until champion goes with --demo"},
+		"held without a sample":      {"--until held", "--until held goes with --sample"},
+		"held of a demo":             {"--demo --until held", "--until held goes with --sample"},
 		"timeout without until":      {"--demo --timeout 3s", "--timeout goes with --until"},
-		"timeout below nothing":      {"--demo --until held --timeout -3s", "--timeout -3s"},
-		"events without a demo":      {"--events 3", "--events goes with --demo"},
-		"rate without a demo":        {"--rate 3", "--rate goes with --demo"},
-		"no events":                  {"--demo --events 0", "--events 0: a demo makes 1 or more"},
-		"a rate below nothing":       {"--demo --rate -1", "--rate -1: it may be 0"},
-		"a rate that is no number":   {"--demo --rate NaN", "--rate NaN: it may be 0"},
+		"timeout below nothing":      {"--sample --until held --timeout -3s", "--timeout -3s"},
+		"kit without a demo":         {"--kit bytecount", "--kit goes with --demo"},
+		"worker without a demo":      {"--worker tune", "--worker goes with --demo"},
+		"lanes of a sample":          {"--sample --lanes 2", "--lanes goes with --demo"},
+		"seed without a demo":        {"--seed 2", "--seed goes with --demo"},
+		"no such kit":                {"--demo --kit squares", "--kit squares: there ship bytecount, circle-packing-26, gsm-prompt"},
+		"no lanes":                   {"--demo --lanes 0", "--lanes 0: it may be 1 to 64"},
+		"no seed":                    {"--demo --seed 0", "--seed 0: it may be 1 to"},
+		"events without a sample":    {"--events 3", "--events goes with --sample"},
+		"rate of a demo":             {"--demo --rate 3", "--rate goes with --sample"},
+		"no events":                  {"--sample --events 0", "--events 0: a sample makes 1 or more"},
+		"a rate below nothing":       {"--sample --rate -1", "--rate -1: it may be 0"},
+		"a rate that is no number":   {"--sample --rate NaN", "--rate NaN: it may be 0"},
 		"poll too often":             {"--poll 1us", "--poll 1µs: it may be 1ms to 1h"},
 		"poll too seldom":            {"--poll 2h", "--poll 2h0m0s: it may be 1ms to 1h"},
 		"a bus port too high":        {"--bus-port 70000", "--bus-port 70000: it may be"},
@@ -76,7 +90,9 @@ func TestWhatUpFills(t *testing.T) {
 	}{
 		{"", 0, filled{}},
 		{"--demo", 80, filled{plain: true}},
-		{"--demo", 0, filled{true, "held"}},
+		{"--demo", 0, filled{true, "champion"}},
+		{"--sample", 80, filled{plain: true}},
+		{"--sample", 0, filled{true, "held"}},
 		{"--demo --plain=false", 80, filled{}},
 		{"--demo --address rig", 80, filled{}},
 	} {
@@ -117,6 +133,40 @@ func TestShellWord(t *testing.T) {
 	} {
 		if got := shellWord(s); got != want {
 			t.Errorf("shellWord(%q) = %s, want %s", s, got, want)
+		}
+	}
+}
+
+// Promise: a demo tells each thing that is new of its run once: the base, the
+// verdicts in the attempts' order, the end; and in a line how far it is.
+func TestNewsOfARun(t *testing.T) {
+	score := func(v float64) *float64 { return &v }
+	run := service.Run{State: service.RunRunning, Metric: &wire.Metric{Name: "sum", Unit: "of radii"}}
+	var told verdicts
+	for _, step := range []struct {
+		change func()
+		news   []string
+		words  string
+	}{
+		{func() {}, nil, "the kit is set up, and its base measured"},
+		{func() { run.Base = &service.Attempt{Score: score(2.5)} }, []string{"the kit's base: 2.5 sum of radii"}, "0 attempts, 0 judged; none is better than the base's 2.5 yet"},
+		{func() {
+			run.Attempts, run.Verdicts = 3, []service.Count{{Name: "not_better", Count: 1}, {Name: "promoted", Count: 1}}
+			run.Newest = []service.Attempt{{Attempt: 3}, {Attempt: 2, Outcome: "promoted", Score: score(2.61)}, {Attempt: 1, Outcome: "not_better", Title: "random start 1 of 8"}}
+			run.Champion = &service.Champion{Attempt: 2, Score: score(2.61)}
+		}, []string{"attempt 1: not better  (random start 1 of 8)", "attempt 2: promoted, 2.61"}, "3 attempts, 2 judged; the best is attempt 2 with 2.61, where the base has 2.5"},
+		{func() { run.State, run.Outcome, run.Why = service.RunEnded, "finished", "its attempts are used" }, []string{"the run finished: its attempts are used"},
+			"3 attempts, 2 judged; the best is attempt 2 with 2.61, where the base has 2.5"},
+	} {
+		step.change()
+		if diff := cmp.Diff(step.news, told.news(run)); diff != "" {
+			t.Errorf("news (-want +got):\n%s", diff)
+		}
+		if told.news(run) != nil {
+			t.Error("it is told twice")
+		}
+		if told.words() != step.words {
+			t.Errorf("it says %q, want %q", told.words(), step.words)
 		}
 	}
 }

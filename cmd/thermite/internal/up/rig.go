@@ -32,7 +32,7 @@ func (u *up) startRig(ctx context.Context, tokenFile string) error {
 	u.run("harness", u.harness.Run)
 	s, err := supervisor.New(ctx, supervisor.Config{
 		Rig: RigName, StateDir: u.folders.supervisor, ControlURL: u.controlURL, BusURL: u.busURL, TokenFile: tokenFile,
-		Authority: filepath.Join(u.folders.control, bus.AuthorityFile), Socket: u.socket, Poll: supervisor.Seconds(u.cfg.Poll),
+		Authority: filepath.Join(u.folders.control, bus.AuthorityFile), Socket: u.socket, Poll: supervisor.Seconds(u.cfg.Poll), Inbox: u.folders.inbox, LocalKits: true,
 		Build: u.cfg.Build, Now: u.cfg.Now, Rand: u.cfg.Rand, Log: u.log("supervisor"),
 	})
 	if err != nil {

@@ -72,6 +72,8 @@ type Ready struct {
 	URL, SignIn string
 	// Client is the settings file with which the command line reaches control.
 	Client string
+	// Socket is the harness's.
+	Socket string
 	// Control and Harness are the parts, for whoever watches them.
 	Control *control.Control
 	Harness *harness.Harness
@@ -254,6 +256,6 @@ func (u *up) tellReady(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	u.cfg.OnReady(Ready{URL: u.control.URL(), SignIn: link, Client: path, Control: u.control, Harness: u.harness, Notices: u.notices})
+	u.cfg.OnReady(Ready{URL: u.control.URL(), SignIn: link, Client: path, Socket: u.socket, Control: u.control, Harness: u.harness, Notices: u.notices})
 	return nil
 }
