@@ -74,6 +74,9 @@ type StepCopy struct {
 	Only    []string `json:"only,omitzero"`
 	Without []string `json:"without,omitzero"`
 	Strict  bool     `json:"strict,omitzero"`
+	// Most is how many bytes the files may have together, if it is set: more
+	// is refused.
+	Most int64 `json:"most,omitzero"`
 }
 
 // StepRun runs a command and ends all it started.
@@ -239,7 +242,7 @@ func (op StepOp) check() error {
 	case op.Unpack != nil:
 		return errors.Join(checkPath("unpack.archive", op.Unpack.Archive), checkDeep("unpack.folder", op.Unpack.Folder), checkMode("unpack.mode", op.Unpack.Mode))
 	case op.Copy != nil:
-		return errors.Join(checkDeep("copy.from", op.Copy.From), checkDeep("copy.to", op.Copy.To), checkMode("copy.mode", op.Copy.Mode))
+		return op.Copy.check()
 	case op.Run != nil:
 		return op.Run.check()
 	case op.Pack != nil:
@@ -250,6 +253,14 @@ func (op StepOp) check() error {
 		return errors.Join(checkDeep("read.folder", op.Read.Folder), checkPath("read.path", path.Join("/", op.Read.Path)))
 	}
 	return errors.Join(checkDeep("write.path", op.Write.Path), checkMode("write.mode", op.Write.Mode))
+}
+
+func (c StepCopy) check() error {
+	err := errors.Join(checkDeep("copy.from", c.From), checkDeep("copy.to", c.To), checkMode("copy.mode", c.Mode))
+	if c.Most < 0 || c.Most > MaxInteger {
+		err = errors.Join(err, fmt.Errorf("copy.most %d: 0 or more", c.Most))
+	}
+	return err
 }
 
 func (r StepRun) check() error {

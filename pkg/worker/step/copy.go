@@ -50,6 +50,7 @@ type copier struct {
 	op   wire.StepCopy
 	to   *os.Root
 	made map[string]bool
+	size int64
 }
 
 func (c *copier) visit(in *os.Root, name, p string, info fs.FileInfo) error {
@@ -58,6 +59,10 @@ func (c *copier) visit(in *os.Root, name, p string, info fs.FileInfo) error {
 			return nil
 		}
 		return &kit.Refused{What: "what is there", Faults: []kit.Fault{{Path: strings.ToValidUTF8(p, "?"), Why: why}}}
+	}
+	// A file's size may be more than it takes: it is what a copy takes.
+	if c.size += info.Size(); c.op.Most > 0 && c.size > c.op.Most {
+		return tooMuch(fmt.Sprintf("its files have more than %d bytes", c.op.Most))
 	}
 	p = filepath.FromSlash(p)
 	if dir := filepath.Dir(p); !c.made[dir] {

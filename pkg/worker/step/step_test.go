@@ -359,7 +359,15 @@ func TestStrictCopy(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r, _ := do(t, wire.StepOp{Empty: from})
+	if err := os.Truncate(answer, 1<<40); err != nil { // which takes no room
+		t.Fatal(err)
+	}
+	op := wire.StepCopy{From: from, To: filepath.Join(dir, "large"), Mode: 0o755, Most: 1 << 30}
+	r, _ := do(t, wire.StepOp{Copy: &op})
+	if d := last(t, r, 1); !d.Refused || !strings.Contains(d.Error, "more than 1073741824 bytes") {
+		t.Errorf("a file without end: %+v", d)
+	}
+	r, _ = do(t, wire.StepOp{Empty: from})
 	if d := last(t, r, 1); d.Error != "" {
 		t.Error(d.Error)
 	}

@@ -224,16 +224,16 @@ func rounds(m kit.Metric, runs []CaseFigures) []float64 {
 }
 
 // Suspect names the first metric that some figures pass the bound of: those
-// of one case, or, of a sum, that of all.
-func Suspect(metrics []kit.Metric, cases []CaseFigures) (kit.Metric, float64, bool) {
+// of one run, or, of a sum, that over all cases.
+func Suspect(metrics []kit.Metric, runs []CaseFigures) (kit.Metric, float64, bool) {
 	for _, m := range metrics {
 		if m.Across == "sum" {
-			if v, ok := Score(m, cases); ok && m.Suspect(v) {
+			if v, ok := Score(m, PerCase(runs)); ok && m.Suspect(v) {
 				return m, v, true
 			}
 			continue
 		}
-		for _, c := range cases {
+		for _, c := range runs {
 			if v, ok := c.Values[m.Name]; ok && m.Suspect(v) {
 				return m, v, true
 			}

@@ -1,0 +1,284 @@
+package judge
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"thermite/pkg/harness/judge/decide"
+	"thermite/pkg/harness/steps"
+	"thermite/pkg/kit"
+	"thermite/pkg/wire"
+)
+
+// A judging is one under way. Its folder has, each for its role and handed to
+// it for the time of a step:
+//
+//	tree           the candidate's archive
+//	b/project      built by judge-build; b/cache and b/tmp are its own
+//	c/<n>          a secret case, by judge-check
+//	r/<n>/out, tmp what run n writes, by judge-run
+//	l/<n>          what of it may be there, copied by judge-run
+//	k/<n>          what a check writes, by judge-check
+type judging struct {
+	j    *Judge
+	job  Job
+	kit  kit.Kit
+	made made
+	name string
+	dir  string
+
+	runs int // numbers the runs
+	kept bool
+	// side is the champion's folder, in use, once it is built.
+	side string
+
+	res Result
+}
+
+func (g *judging) in(parts ...string) string {
+	return filepath.Join(append([]string{g.dir}, parts...)...)
+}
+
+func (g *judging) progress(what string) {
+	if g.job.Progress != nil {
+		g.job.Progress(what)
+	}
+}
+
+// leave removes what the judging leaves, but for a build that is kept.
+func (g *judging) leave() {
+	if g.side != "" {
+		g.j.keeping.release(g.side)
+	}
+	if g.kept {
+		g.j.keeping.release(g.name)
+		g.j.sweepRest(g.name)
+		return
+	}
+	g.j.sweep(g.name)
+}
+
+// base builds the base and measures it on the public cases.
+func (g *judging) base(ctx context.Context) error {
+	if ok, err := g.built(ctx); !ok {
+		return err
+	}
+	g.progress("public cases")
+	runs, err := g.phase(ctx, g.public(false))
+	if err != nil || !g.passed(runs) {
+		return err
+	}
+	g.score(runs)
+	g.res.Measure = g.measured(runs)
+	g.decided(decide.Promoted, "the kit's base")
+	return g.keep()
+}
+
+// candidate judges a candidate against the champion.
+func (g *judging) candidate(ctx context.Context) error {
+	if ok, err := g.built(ctx); !ok {
+		return err
+	}
+	side := decide.Timed(g.kit.PrimaryMetric()) || g.job.ChampionPublic == nil
+	g.progress("public cases")
+	runs, err := g.phase(ctx, g.public(side))
+	if err != nil || !g.passed(runs) {
+		return err
+	}
+	g.score(runs)
+	g.res.Measure = g.measured(runs)
+	champion := g.job.ChampionPublic
+	if side {
+		f := figures(g.kit, figuresOf(runs, true))
+		champion = &f
+	}
+	if g.suspect(runs) || g.first(*champion) {
+		return nil
+	}
+	return g.secret(ctx, runs)
+}
+
+// first says whether the public cases decide.
+func (g *judging) first(champion PublicFigures) bool {
+	m := g.kit.PrimaryMetric()
+	was, ok := champion.Values[m.Name]
+	if !ok || g.j.always { // the champion failed them
+		return false
+	}
+	outcome, why := decide.First(m, was, g.res.Public.Values[m.Name])
+	if outcome != "" {
+		g.decided(outcome, why)
+	}
+	return outcome != ""
+}
+
+// secret compares the candidate and the champion on fresh cases.
+func (g *judging) secret(ctx context.Context, public []ran) error {
+	g.progress("secret cases")
+	seeds := secretSeeds(g.j.cfg.Key, g.job, g.kit.Cases)
+	if err := g.j.makeCases(ctx, g.job.Staged, g.made, g.in("c"), seeds); err != nil {
+		return err
+	}
+	runs, err := g.phase(ctx, g.pairs(seeds))
+	if err != nil {
+		return err
+	}
+	all := append(public, runs...)
+	if !g.passed(runs) {
+		g.res.Check.Cases = events(all)
+		return nil
+	}
+	m := g.kit.PrimaryMetric()
+	pairs, wins := pairsOf(m, runs)
+	effect := decide.Compare(m, pairs, len(seeds), wins)
+	g.res.Check = g.checked(all)
+	g.res.Measure = g.measured(all)
+	if decide.Finite(effect) {
+		g.res.Measure.Effect = &effect
+	}
+	if g.suspect(runs) {
+		return nil
+	}
+	outcome, why := decide.Second(effect)
+	g.decided(outcome, why)
+	if outcome == decide.Promoted {
+		return g.keep()
+	}
+	return nil
+}
+
+// built builds the candidate, and says whether it is there to run.
+func (g *judging) built(ctx context.Context) (ok bool, err error) {
+	g.progress("build")
+	ran, f, err := g.build(ctx, g.job.Tree, g.dir)
+	if err != nil {
+		return false, err
+	}
+	s := &wire.Step{Attempt: g.job.Attempt, Judging: g.job.Judging, OK: f == nil}
+	g.res.Build = s
+	if f == nil {
+		s.WallMS, s.Output = millis(ran.Wall), printed(ran)
+		return true, nil
+	}
+	s.WallMS, s.Output, s.Why = millis(f.wall), f.output, clip(f.why, maxWhy)
+	outcome := decide.Failed
+	if f.own {
+		outcome = decide.Refused
+	}
+	g.ended(outcome, kit.StepBuild, "it is not built: "+s.Why)
+	return false, nil
+}
+
+// build builds a tree in a folder.
+func (g *judging) build(ctx context.Context, tree kit.Tree, dir string) (ran wire.StepRan, f *failure, err error) {
+	b, archive := filepath.Join(dir, "b"), filepath.Join(dir, "tree")
+	if err := errors.Join(writeArchive(archive, tree), hand(b)); err != nil {
+		return ran, nil, err
+	}
+	k := g.kit
+	words := kit.Words{"tools": g.made.tools(), "cache": filepath.Join(b, "cache"), "project": filepath.Join(b, "project"), "tmp": filepath.Join(b, "tmp")}
+	run, err := g.j.command(kit.StepBuild, k, words, k.Build.Command, time.Duration(k.Build.Timeout), maxKeep)
+	if err != nil {
+		return ran, nil, err
+	}
+	for _, o := range k.Build.Outputs {
+		run.Run.Need = append(run.Run.Need, filepath.Join(words["project"], filepath.FromSlash(o)))
+	}
+	r, err := g.j.steps.Run(ctx, steps.Step{Role: RoleBuild,
+		Ops: []wire.StepOp{
+			{Unpack: &wire.StepUnpack{Archive: archive, Folder: words["project"], Mode: 0o755}},
+			{Copy: &wire.StepCopy{From: g.made.cache(), To: words["cache"], Mode: 0o755}},
+			{Make: &wire.StepMake{Folder: words["tmp"], Mode: 0o755}},
+			run},
+		ReadOnly: []string{archive, g.made.tools(), g.made.cache()}, ReadWrite: []string{b},
+		Limits: limits(k.Limits.Build, 1), Deadline: time.Duration(k.Build.Timeout) + slack, Network: k.Build.Network})
+	if f := failing(err); f != nil {
+		return ran, f, nil
+	}
+	if err != nil {
+		return ran, nil, fmt.Errorf("building: %w", err)
+	}
+	return *r.Ops[len(r.Ops)-1].Run, nil, closed(b)
+}
+
+// writeArchive writes a tree for a step to unpack.
+func writeArchive(path string, tree kit.Tree) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
+	}
+	return errors.Join(tree.Archive(f), f.Chmod(0o644), f.Close())
+}
+
+// buildKey names what a tree of the kit is built to.
+func (g *judging) buildKey(tree kit.Tree) string {
+	sum := sha256.Sum256([]byte(g.job.Staged.Digest + tree.Digest()))
+	return hex.EncodeToString(sum[:])
+}
+
+// keep keeps the candidate's build: later ones are compared with it.
+func (g *judging) keep() error {
+	gone, err := g.j.keeping.keep(keptBuild, g.buildKey(g.job.Tree), g.name)
+	g.kept = err == nil
+	g.j.sweep(gone...)
+	return err
+}
+
+// project gives the built tree of who runs: the champion's is built again if
+// it is not kept.
+func (g *judging) project(ctx context.Context, champion bool) (string, error) {
+	if !champion {
+		return g.in("b", "project"), nil
+	}
+	if g.side == "" {
+		if err := g.buildSide(ctx); err != nil {
+			return "", err
+		}
+	}
+	return filepath.Join(g.j.folders(), g.side, "b", "project"), nil
+}
+
+func (g *judging) buildSide(ctx context.Context) error {
+	key := g.buildKey(g.job.Champion)
+	unlock, err := g.j.making.lock(ctx, keptBuild+key)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if name, ok := g.j.keeping.find(keptBuild + key); ok {
+		if _, err := os.Stat(filepath.Join(g.j.folders(), name, "b", "project")); err == nil {
+			g.side = name
+			return nil
+		}
+		g.j.keeping.release(name)
+	}
+	g.progress("building the champion again")
+	name, dir, err := g.j.newFolder()
+	if err != nil {
+		return err
+	}
+	_, f, err := g.build(ctx, g.job.Champion, dir)
+	if err == nil && f != nil {
+		err = fmt.Errorf("building the champion again: %w", f.kitFault("build"))
+	}
+	if err != nil {
+		g.j.sweep(name)
+		return err
+	}
+	gone, err := g.j.keeping.keep(keptBuild, key, name)
+	g.j.sweep(gone...)
+	if err != nil {
+		return err
+	}
+	g.side = name
+	g.j.sweepRest(name)
+	return nil
+}
+
+func millis(d time.Duration) uint64 { return uint64(max(d, 0) / time.Millisecond) }

@@ -1,0 +1,29 @@
+package judge
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"thermite/pkg/kit"
+	"thermite/pkg/wire"
+)
+
+// secretSeeds are a judging's: as many as the kit says, all different, none
+// public, and always the same for the same judging. Who lacks the key can
+// foretell none.
+func secretSeeds(key []byte, job Job, c kit.Cases) []uint64 {
+	var seeds []uint64
+	for n := uint64(0); len(seeds) < c.Secret; n++ {
+		mac := hmac.New(sha256.New, key)
+		fmt.Fprintf(mac, "thermite/seed/v1\n%s\n%s\n%d\n%d\n%d", job.Ledger, job.Run, job.Attempt, max(job.Judging, 1), n)
+		seed := binary.BigEndian.Uint64(mac.Sum(nil)) & wire.MaxInteger
+		if seed == 0 || slices.Contains(seeds, seed) || slices.Contains(c.Public, seed) {
+			continue
+		}
+		seeds = append(seeds, seed)
+	}
+	return seeds
+}
