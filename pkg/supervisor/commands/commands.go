@@ -97,6 +97,8 @@ const (
 	again = time.Second
 	// mostStages is how many kits are fetched at once.
 	mostStages = 2
+	// drainWait is how long that may take which came as the loop ends.
+	drainWait = time.Second
 	// pullExpiry is how long one request for commands stands at the server:
 	// one that a supervisor leaves behind soon takes none any more.
 	pullExpiry = 10 * time.Second
@@ -134,7 +136,12 @@ func (l *Loop) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	var taking sync.WaitGroup
 	taking.Go(func() { l.take(ctx) })
-	defer func() { stop(); taking.Wait(); l.work.Wait() }()
+	defer func() {
+		stop()
+		taking.Wait()
+		l.work.Wait()
+		l.giveBack()
+	}()
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	for {
@@ -152,6 +159,14 @@ func (l *Loop) Run(ctx context.Context) error {
 		for _, e := range do {
 			l.do(ctx, e)
 		}
+	}
+}
+
+// giveBack has the bus hand what is held at once to who comes next.
+func (l *Loop) giveBack() {
+	for _, it := range l.queue.items {
+		// One that is lost is handed again all the same, a little later.
+		_ = l.messages[it.id].Nak()
 	}
 }
 
@@ -190,11 +205,18 @@ func (l *Loop) consume(ctx context.Context, began func()) error {
 	if err != nil {
 		return fmt.Errorf("looking for this rig's consumer of commands, which control makes: %w", err)
 	}
+	unacked := consumer.CachedInfo().NumAckPending
+	select {
+	case l.back <- func(now time.Time) []effect { l.queue.began(now, unacked); return nil }:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	broken := make(chan error, 1)
 	taking, err := consumer.Consume(func(msg jetstream.Msg) {
 		select {
 		case l.in <- msg:
 		case <-ctx.Done():
+			_ = msg.Nak() // as giveBack does
 		}
 	}, jetstream.PullMaxMessages(wire.MaxCommandsWaiting), jetstream.PullExpiry(pullExpiry),
 		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) {
@@ -210,6 +232,12 @@ func (l *Loop) consume(ctx context.Context, began func()) error {
 	began()
 	select {
 	case <-ctx.Done():
+		// What came and was not taken in is given back.
+		taking.Drain()
+		select {
+		case <-taking.Closed():
+		case <-time.After(drainWait):
+		}
 		return ctx.Err()
 	case <-taking.Closed():
 		return errors.New("taking commands from the bus: the connection ended")
@@ -220,7 +248,7 @@ func (l *Loop) consume(ctx context.Context, began func()) error {
 
 // delivered takes one message in.
 func (l *Loop) delivered(msg jetstream.Msg) []effect {
-	it, err := l.read(msg)
+	it, again, err := l.read(msg)
 	if err != nil {
 		l.cfg.Log.Error("a message on the bus is no command; it is passed over", "err", err)
 		if err := msg.TermWithReason("it is no command"); err != nil {
@@ -229,39 +257,39 @@ func (l *Loop) delivered(msg jetstream.Msg) []effect {
 		return nil
 	}
 	l.messages[it.id] = msg
-	return l.queue.delivered(l.cfg.Now(), it)
+	return l.queue.delivered(l.cfg.Now(), it, again)
 }
 
-// read reads a message. Only control can write one here; a command that the
-// harness would refuse is handed to it all the same, which records it, but
-// nothing is fetched for what control did not sign.
-func (l *Loop) read(msg jetstream.Msg) (item, error) {
+// read reads a message; again says that the bus handed it before. Only control
+// can write one here; a command that the harness would refuse is handed to it
+// all the same, which records it, but nothing is fetched for what control did
+// not sign.
+func (l *Loop) read(msg jetstream.Msg) (it item, again bool, err error) {
 	meta, err := msg.Metadata()
 	if err != nil {
-		return item{}, err
+		return item{}, false, err
 	}
-	it := item{seq: meta.Sequence.Stream, raw: msg.Data()}
+	again = meta.NumDelivered > 1
+	it = item{seq: meta.Sequence.Stream, raw: msg.Data(), expires: l.cfg.Now().Add(wire.CommandMaxAge)}
 	c, err := wire.OpenCommand(l.cfg.Control.Key(), msg.Data())
-	if c.ID == "" {
-		if !json.Valid(msg.Data()) {
-			return item{}, err
-		}
-		it.id, it.expires = fmt.Sprintf("message %d", it.seq), l.cfg.Now().Add(wire.CommandMaxAge)
-		return it, nil
-	}
-	it.id, it.expires = c.ID, c.ExpiresAt.Time()
-	if err != nil {
+	switch {
+	case c.ID == "" && !json.Valid(msg.Data()):
+		return item{}, false, err
+	case c.ID == "":
+		it.id = fmt.Sprintf("message %d", it.seq)
+		return it, again, nil
+	case err != nil:
 		// What it says of itself is not to be believed, nor renewed.
-		it.expires = l.cfg.Now().Add(wire.CommandMaxAge)
-		return it, nil
+		it.id = c.ID
+		return it, again, nil
 	}
 	args, err := c.Arguments()
 	if err != nil {
-		return item{}, err
+		return item{}, false, err
 	}
-	it.run = args.RunName()
+	it.id, it.expires, it.run = c.ID, c.ExpiresAt.Time(), args.RunName()
 	if a, ok := args.(wire.RunAssign); ok && a.Kit.Git != "" {
 		it.source = &a.Kit
 	}
-	return it, nil
+	return it, again, nil
 }

@@ -73,7 +73,7 @@ func (l *Loop) stage(ctx context.Context, id string, source wire.KitSource) func
 	}
 	failed := ""
 	if err != nil {
-		failed = fmt.Sprintf("its kit could not be staged: %v", err)
+		folder, failed = "", fmt.Sprintf("its kit could not be staged: %v", err)
 		if ctx.Err() == nil {
 			l.cfg.Log.Warn("a command's content was not staged", "command", id, "err", err)
 		}

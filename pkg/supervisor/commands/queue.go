@@ -59,6 +59,9 @@ const (
 	handPause = 250 * time.Millisecond
 	// renewPause is between asks for a command whose content still stages.
 	renewPause = time.Minute
+	// missSlack is how much later than it should the bus may hand a command
+	// again.
+	missSlack = time.Second
 	// mostHands is how many commands are handed at once, each of another run.
 	mostHands = 4
 	// mostDone is how many commands that are over are known.
@@ -96,6 +99,17 @@ type queue struct {
 	items []*item
 	// done are the ids of commands that are over, the newest last.
 	done []string
+	// missing is how many commands a supervisor before this one was handed and
+	// did not ack: the bus hands them again only after a while, and later ones
+	// wait for them, until missUntil at most.
+	missing   int
+	missUntil time.Time
+}
+
+// began takes that the bus waits for so many acks as it begins to hand out
+// commands: of those held here, and of others that it hands again.
+func (q *queue) began(now time.Time, unacked int) {
+	q.missing, q.missUntil = unacked-len(q.items), now.Add(wire.CommandAgain+missSlack)
 }
 
 // get gives the command with that id, nil when it is not held.
@@ -108,12 +122,15 @@ func (q *queue) get(id string) *item {
 }
 
 // delivered takes a command that the bus handed, maybe again.
-func (q *queue) delivered(now time.Time, new item) []effect {
+func (q *queue) delivered(now time.Time, new item, again bool) []effect {
 	if slices.Contains(q.done, new.id) {
 		return []effect{{toAck, new.id}}
 	}
 	it := q.get(new.id)
 	if it == nil {
+		if again {
+			q.missing--
+		}
 		it = &new
 		at, _ := slices.BinarySearchFunc(q.items, new.seq, func(has *item, seq uint64) int { return int(has.seq) - int(seq) })
 		q.items = slices.Insert(q.items, at, it)
@@ -134,7 +151,11 @@ func (q *queue) delivered(now time.Time, new item) []effect {
 func (q *queue) begin(now time.Time, it *item) []effect {
 	switch {
 	case !now.Before(it.expires):
+		under := it.asked
 		it.phase, it.asked = renewing, true
+		if under {
+			return nil
+		}
 		return []effect{{toRenew, it.id}}
 	case it.source != nil && !it.staged:
 		it.phase = staging
@@ -165,15 +186,16 @@ func (q *queue) wasRenewed(now time.Time, id string, raw jsontext.Value, expires
 	it.asked = false
 	switch {
 	case err != nil:
-		it.renewNext = now.Add(renewPause)
 		if it.phase == renewing {
 			it.phase = lapsed
 		}
 		return nil
+	case it.phase == handing || it.phase == applying:
+		return nil // the harness has it by now, and its outcome ends it
 	case !pending:
 		return append(q.over(it), q.next(now)...)
 	}
-	it.raw, it.expires, it.renewNext = raw, expires, now.Add(renewPause)
+	it.raw, it.expires = raw, expires
 	var do []effect
 	if it.phase == renewing {
 		if !now.Before(expires) {
@@ -233,10 +255,10 @@ func (q *queue) next(now time.Time) []effect {
 		switch {
 		case it.phase == staging:
 			if !it.asked && !now.Before(it.expires.Add(-wire.RenewBefore)) && !now.Before(it.renewNext) {
-				it.asked = true
+				it.asked, it.renewNext = true, now.Add(renewPause)
 				do = append(do, effect{toRenew, it.id})
 			}
-		case it.phase != ready || !first || hands == mostHands || now.Before(it.handNext):
+		case it.phase != ready || !first || hands == mostHands || now.Before(it.handNext), q.missing > 0 && now.Before(q.missUntil):
 		case !now.Before(it.expires):
 			do = append(do, q.begin(now, it)...)
 		default:
