@@ -185,11 +185,12 @@ func (c *Client) call(ctx context.Context, what call) ([]byte, error) {
 		if err == nil {
 			return b, nil
 		}
-		if ctx.Err() != nil {
-			err = context.Cause(ctx)
-		} else if unanswered(err) && time.Now().Add(pause).Before(until) && Sleep(ctx, pause) {
+		if ctx.Err() == nil && unanswered(err) && time.Now().Add(pause).Before(until) && Sleep(ctx, pause) {
 			pause = min(2*pause, pauseMost)
 			continue
+		}
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
 		}
 		return nil, fmt.Errorf("%s: %w", what.doing, err)
 	}
@@ -216,7 +217,11 @@ func Sleep(ctx context.Context, d time.Duration) bool {
 func (c *Client) once(ctx context.Context, what call) ([]byte, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, what.wait+callTime, fmt.Errorf("no whole answer in %v", what.wait+callTime))
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, what.method, c.base+what.path+"?"+what.query.Encode(), bytes.NewReader(what.bytes))
+	at := c.base + what.path
+	if len(what.query) > 0 {
+		at += "?" + what.query.Encode()
+	}
+	request, err := http.NewRequestWithContext(ctx, what.method, at, bytes.NewReader(what.bytes))
 	if err != nil {
 		return nil, err
 	}

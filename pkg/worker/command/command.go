@@ -62,7 +62,10 @@ func Command(name, version string, out, logs io.Writer) *cobra.Command {
 		Use: name, Short: "Work on one trial of a run, as the harness has it started", Version: version,
 		SilenceUsage: true, SilenceErrors: true,
 		Args: func(_ *cobra.Command, args []string) error {
-			return useError{fmt.Errorf("there is no worker %q: --help lists those there are", args)}
+			if len(args) > 0 {
+				return useError{fmt.Errorf("there is no worker %q: --help lists those there are", args[0])}
+			}
+			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
