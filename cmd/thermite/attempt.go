@@ -87,25 +87,12 @@ func (a *app) printPatch(ctx context.Context, c *client.Client, r service.RunNam
 	if p.Clipped {
 		a.warn("note: this is the patch's first part; the whole is in the harness's state folder, patches/%s", p.SHA256)
 	}
-	_, err = fmt.Fprint(a.out, a.safeText(p.Diff))
+	diff := p.Diff
+	if a.terminal.width > 0 {
+		diff = plainLines(diff)
+	}
+	_, err = fmt.Fprint(a.out, diff)
 	return err
-}
-
-// safeText keeps what a candidate wrote from moving a terminal's cursor. In a
-// pipe or a file it is as it is.
-func (a *app) safeText(text string) string {
-	if a.terminal.width == 0 {
-		return text
-	}
-	var b strings.Builder
-	for line := range strings.Lines(text) {
-		line, ends := strings.CutSuffix(line, "\n")
-		b.WriteString(plain(strings.ReplaceAll(line, "\t", "    ")))
-		if ends {
-			b.WriteByte('\n')
-		}
-	}
-	return b.String()
 }
 
 func attemptDisqualifyCommand(a *app) *cobra.Command {

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -47,7 +46,7 @@ func (a *app) showAttempt(v service.AttemptView, cases bool) error {
 		if s.Output == "" {
 			continue
 		}
-		text := strings.TrimSuffix(a.safeText(s.Output), "\n")
+		text := strings.TrimSuffix(plainLines(s.Output), "\n")
 		if _, err := fmt.Fprintf(a.out, "\nWhat %s printed last:\n%s\n", s.Step, text); err != nil {
 			return err
 		}
@@ -66,11 +65,13 @@ func (a *app) attemptFacts(v service.AttemptView) *table {
 	}
 	fact("attempt", fmt.Sprintf("%d of run %s on rig %s", v.AttemptDetail.Attempt.Attempt, v.Run, v.Rig))
 	fact("title", v.Title)
-	fact("why proposed", v.Idea)
+	if v.Idea != v.Title {
+		fact("idea", v.Idea)
+	}
 	if v.AttemptDetail.Attempt.Attempt != 0 {
 		fact("submitted", fmt.Sprintf("%s by trial %d in lane %d", a.moment(v.Time.Time(), now), v.Trial, v.Lane))
 		fact("set out from", attemptName(v.Parent))
-		fact("changes", fmt.Sprintf("%d files, +%d -%d lines", v.Files, v.Added, v.Removed))
+		fact("changes", fmt.Sprintf("%s, +%d -%d lines", plural(int(v.Files), "file"), v.Added, v.Removed))
 	}
 	fact("tunables", pairs(v.Tunables))
 	fact("verdict", verdictWords(v.AttemptDetail.Attempt))
@@ -132,8 +133,7 @@ func pairs(values map[string]string) string {
 func stepsJudged(v service.AttemptView) *table {
 	t := &table{header: []string{"STEP", "RESULT", "TOOK", "RUNS", "VALUES", "WHY"}, wide: []int{5, 4}, wraps: true}
 	for _, s := range v.Steps {
-		took := (time.Duration(s.WallMS) * time.Millisecond).String()
-		t.add(s.Step, passed(s.OK), took, fmt.Sprint(len(s.Cases)), figures(s.Values), s.Why)
+		t.add(s.Step, passed(s.OK), milliseconds(float64(s.WallMS)), fmt.Sprint(len(s.Cases)), figures(s.Values), s.Why)
 	}
 	return t
 }
@@ -165,7 +165,7 @@ func casesTable(v service.AttemptView) *table {
 			if r.Champion {
 				of = "champion"
 			}
-			t.add(s.Step, count(r.Seed), kind, of, passed(r.OK), fmt.Sprintf("%.1f ms", r.WallMS), fmt.Sprintf("%.1f ms", r.CPUMS),
+			t.add(s.Step, count(r.Seed), kind, of, passed(r.OK), milliseconds(r.WallMS), milliseconds(r.CPUMS),
 				bytesOf(int64(r.RSS)), figures(r.Values), r.Why)
 		}
 	}

@@ -38,7 +38,7 @@ func commandListCommand(a *app) *cobra.Command {
 				a.warn("No rig was told anything. The first is mostly: thermite run start")
 			}
 			now := a.now()
-			t := &table{header: []string{"COMMAND", "GIVEN", "RIG", "KIND", "RUN", "STATE", "WHY"}, wide: []int{6, 4, 2}, wraps: true}
+			t := &table{header: []string{"COMMAND", "GIVEN", "RIG", "KIND", "RUN", "STATE", "WHY"}, wide: []int{6, 4, 2}}
 			for _, is := range list.Commands {
 				t.add(is.ID, a.moment(is.IssuedAt.Time(), now), is.Rig, is.Kind, orDash(is.Run), stateOf(is), why(is))
 			}

@@ -14,7 +14,7 @@ import (
 )
 
 func kitCommand(a *app) *cobra.Command {
-	return group("kit", "show the problems that ship", kitListCommand(a), kitShowCommand(a))
+	return group("kit", "show the problems that ship, and make and check your own", kitListCommand(a), kitShowCommand(a))
 }
 
 func kitListCommand(a *app) *cobra.Command {
@@ -28,9 +28,9 @@ func kitListCommand(a *app) *cobra.Command {
 			if a.json {
 				return a.printJSON(list)
 			}
-			t := &table{header: []string{"KIT", "VERSION", "SCORE", "TUNABLES", "FIXTURES", "TITLE"}, wide: []int{5}}
+			t := &table{header: []string{"KIT", "VERSION", "ASKS FOR", "TUNABLES", "FIXTURES", "TITLE"}, wide: []int{5}}
 			for _, k := range list.Kits {
-				t.add(k.Name, k.Version, metricWords(k.Metric), strconv.Itoa(k.TunableCount), strconv.Itoa(k.FixtureCount), k.Title)
+				t.add(k.Name, k.Version, metricGoal(k.Metric), strconv.Itoa(k.TunableCount), strconv.Itoa(k.FixtureCount), k.Title)
 			}
 			return a.printTable(t)
 		}),
@@ -39,14 +39,30 @@ func kitListCommand(a *app) *cobra.Command {
 
 // metricWords says what a kit's score is.
 func metricWords(m service.KitMetric) string {
-	words := m.Name
-	if m.Unit != "" && m.Unit != m.Name {
-		words += ", " + m.Unit
-	}
 	if m.Direction == "min" {
-		return words + " (lower is better)"
+		return metricName(m) + " (lower is better)"
 	}
-	return words + " (higher is better)"
+	return metricName(m) + " (higher is better)"
+}
+
+// metricName is a metric with its unit.
+func metricName(m service.KitMetric) string {
+	switch {
+	case m.Unit == "" || m.Unit == m.Name:
+		return m.Name
+	case strings.HasPrefix(m.Unit, "of "):
+		return m.Name + " " + m.Unit
+	default:
+		return m.Name + ", " + m.Unit
+	}
+}
+
+// metricGoal says what a kit asks for.
+func metricGoal(m service.KitMetric) string {
+	if m.Direction == "min" {
+		return "lowest " + metricName(m)
+	}
+	return "highest " + metricName(m)
 }
 
 func kitShowCommand(a *app) *cobra.Command {

@@ -103,6 +103,25 @@ func span(d time.Duration) string {
 	}
 }
 
+// short writes a duration without the zeroes at its end.
+func short(d time.Duration) string {
+	s := d.String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(s, zero) {
+			s = s[:len(s)-2]
+		}
+	}
+	return s
+}
+
+// milliseconds writes a short time.
+func milliseconds(ms float64) string {
+	if ms < 1000 {
+		return fmt.Sprintf("%.4g ms", ms)
+	}
+	return fmt.Sprintf("%.2f s", ms/1000)
+}
+
 // bytesOf writes a size.
 func bytesOf(n int64) string {
 	const step = 1024

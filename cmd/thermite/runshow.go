@@ -109,9 +109,9 @@ func budgetWords(r service.Run, now time.Time) string {
 		parts = append(parts, fmt.Sprintf("%d of %d attempts", r.Attempts, most))
 	}
 	if most := time.Duration(r.Budget.WallMS) * time.Millisecond; most > 0 {
-		words := most.String()
+		words := short(most)
 		if r.Started != nil && r.Ended == nil {
-			words = fmt.Sprintf("%v of %v", now.Sub(r.Started.Time.Time()).Round(time.Second), most)
+			words = fmt.Sprintf("%s of %s", short(now.Sub(r.Started.Time.Time()).Round(time.Second)), short(most))
 		}
 		parts = append(parts, words)
 	}
@@ -123,18 +123,21 @@ func budgetWords(r service.Run, now time.Time) string {
 
 // attemptsWords counts the run's attempts by their verdict.
 func attemptsWords(r service.Run) string {
-	words := count(r.Attempts)
+	var parts []string
 	var judged uint64
 	for _, v := range r.Verdicts {
 		if v.Count > 0 {
-			words += fmt.Sprintf(", %d %s", v.Count, strings.ReplaceAll(v.Name, "_", " "))
+			parts = append(parts, fmt.Sprintf("%d %s", v.Count, strings.ReplaceAll(v.Name, "_", " ")))
 			judged += v.Count
 		}
 	}
 	if r.Attempts > judged {
-		words += fmt.Sprintf(", %d being judged", r.Attempts-judged)
+		parts = append(parts, fmt.Sprintf("%d being judged", r.Attempts-judged))
 	}
-	return words
+	if len(parts) == 0 {
+		return count(r.Attempts)
+	}
+	return count(r.Attempts) + ": " + strings.Join(parts, ", ")
 }
 
 // scoreWords says what a score is.
@@ -174,26 +177,24 @@ func gainWords(base, score float64) string {
 	return words + " on the base"
 }
 
-// bests are the best score so far after each attempt that has one.
+// bests are the best score so far: of the base, and then after each attempt
+// that has a score. Better is higher, whatever the metric's direction.
 func bests(r service.Run) []float64 {
-	var list []float64
-	at := 0
-	var best *float64
+	counts := slices.DeleteFunc(slices.Clone(r.Champions), func(c service.Champion) bool { return c.Disqualified || c.Score == nil })
+	if len(counts) == 0 {
+		return nil
+	}
+	list, at := []float64{*counts[0].Score}, 0
 	for _, s := range r.Scores {
-		for at < len(r.Champions) && r.Champions[at].Seq <= s.Seq {
-			best = r.Champions[at].Score
+		for at+1 < len(counts) && counts[at+1].Seq <= s.Seq {
 			at++
 		}
-		if best != nil {
-			list = append(list, *best)
-		}
+		list = append(list, *counts[at].Score)
 	}
-	if n := len(r.Champions); n > 0 && r.Champions[n-1].Score != nil && at < n {
-		list = append(list, *r.Champions[n-1].Score)
-	}
+	list = append(list, *counts[len(counts)-1].Score)
 	if r.Metric != nil && r.Metric.Direction == wire.DirectionMin {
 		for i := range list {
-			list[i] = -list[i] // better is higher
+			list[i] = -list[i]
 		}
 	}
 	return list

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -53,8 +54,8 @@ func (a *app) pastTable(r service.Run) *table {
 	now := a.now()
 	t := &table{header: []string{"ENDED", "LANE", "WHEN", "TOOK", "ATTEMPTS", "OUTCOME", "WHY"}, wide: []int{6}}
 	for _, p := range r.Past {
-		took := (time.Duration(p.WallMS) * time.Millisecond).Round(100 * time.Millisecond).String()
-		t.add(fmt.Sprintf("trial %d", p.Trial), count(p.Lane), a.moment(p.Time.Time(), now), took, count(p.Attempts), p.Outcome, p.Why)
+		took := short((time.Duration(p.WallMS) * time.Millisecond).Round(100 * time.Millisecond))
+		t.add(fmt.Sprintf("trial %d", p.Trial), count(p.Lane), a.moment(p.Time.Time(), now), took, count(p.Attempts), strings.ReplaceAll(p.Outcome, "_", " "), p.Why)
 	}
 	return t
 }

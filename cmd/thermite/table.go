@@ -154,3 +154,16 @@ func plain(s string) string {
 		return r
 	}, s)
 }
+
+// plainLines is plain for a text of several lines, with its tabs.
+func plainLines(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		line, ends := strings.CutSuffix(line, "\n")
+		b.WriteString(plain(strings.ReplaceAll(line, "\t", "    ")))
+		if ends {
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
+}
