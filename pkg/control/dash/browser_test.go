@@ -276,7 +276,7 @@ func TestAPageMoves(t *testing.T) {
 	link := eval[string](b, `(() => { const a = document.querySelector('#live-runs h3 a'); a.focus(); return a.getAttribute("href"); })()`)
 	b.press("#ask-retire summary")
 	eval[bool](b, `document.querySelector('#live-runs h3 a').focus() === undefined`)
-	w.publish("beta", draft{"judge", "fast-2", "", wire.Advice{Title: "It came by itself", Text: "x"}})
+	w.publish("beta", draft{actor: "judge", run: "fast-2", body: wire.Advice{Title: "It came by itself", Text: "x"}})
 	w.pass(3 * time.Second)
 	b.until("the new event is on the page", `document.querySelector("#live-events").textContent.includes("It came by itself")`)
 	if after := b.text("#live-figures"); after == before {

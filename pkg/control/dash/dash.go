@@ -80,8 +80,14 @@ func (d *Dash) routes() *http.ServeMux {
 	read("/rigs/{rig}/events", d.events)
 	read("/rigs/{rig}/events/{seq}", d.event)
 	read("/rigs/{rig}/runs", d.runs)
-	read("/rigs/{rig}/runs/{run}", d.run)
-	read("/rigs/{rig}/runs/{run}/scores.csv", d.scoresCSV)
+	read("/rigs/{rig}/commands", d.rigCommands)
+	change("/rigs/{rig}/commands/{command}/cancel", d.cancelCommand)
+	d.runRoutes(read, change)
+	read("/campaigns", d.campaigns)
+	read("/campaigns/{campaign}", d.campaign)
+	read("/campaigns/{campaign}/champions.csv", d.championsCSV)
+	read("/kits", d.kits)
+	read("/kits/{kit}", d.kit)
 	read("/audit", d.audit)
 	read("/metrics/bus", d.bus)
 	read("/settings", to("/settings/bus"))
@@ -100,13 +106,41 @@ func (d *Dash) routes() *http.ServeMux {
 	return mux
 }
 
+// runRoutes gives every page of a run, and each form on it, its address.
+func (d *Dash) runRoutes(read, change func(string, handler)) {
+	read("/runs", d.allRuns)
+	change("/runs", d.startRun)
+	read("/runs/new", d.startRunForm)
+	const run = "/rigs/{rig}/runs/{run}"
+	read(run, d.tab(tabOverview))
+	read(run+"/queue", d.tab(tabQueue))
+	read(run+"/attempts", d.tab(tabAttempts))
+	read(run+"/attempts/{attempt}", d.attempt)
+	read(run+"/attempts/{attempt}/patch", d.patch)
+	read(run+"/champions", d.tab(tabChampions))
+	read(run+"/history", d.tab(tabHistory))
+	read(run+"/scores.csv", d.scoresCSV)
+	change(run+"/pause", d.pauseRun)
+	change(run+"/resume", d.resumeRun)
+	change(run+"/stop", d.stopRun)
+	change(run+"/settings", d.changeRun)
+	change(run+"/queue", d.addExperiment)
+	change(run+"/queue/{experiment}/move", d.moveExperiment)
+	change(run+"/queue/{experiment}/edit", d.editExperiment)
+	change(run+"/queue/{experiment}/drop", d.dropExperiment)
+	change(run+"/trials/{trial}/message", d.messageTrial)
+	change(run+"/trials/{trial}/stop", d.stopTrial)
+	change(run+"/attempts/{attempt}/disqualify", d.disqualify)
+	change(run+"/attempts/{attempt}/rejudge", d.rejudge)
+}
+
 // to leads on to another page.
 func to(path string) handler {
 	return func(v *visit) error { return v.goTo(path) }
 }
 
 func (d *Dash) parse(files fs.FS) (map[string]*template.Template, error) {
-	base, err := template.New("base.html").Funcs(d.funcs()).ParseFS(files, "templates/base.html", "templates/parts.html")
+	base, err := template.New("base.html").Funcs(d.funcs()).ParseFS(files, "templates/base.html", "templates/parts.html", "templates/runparts.html")
 	if err != nil {
 		return nil, err
 	}

@@ -14,20 +14,28 @@ import (
 // funcs are what templates call.
 func (d *Dash) funcs() template.FuncMap {
 	return template.FuncMap{
-		"static": d.staticAddress,
-		"at":     at,
-		"count":  count[uint64],
-		"number": count[int64],
-		"whole":  count[int],
-		"bytes":  bytesOf[uint64],
-		"memory": bytesOf[int64],
-		"score":  score,
-		"ms":     millis,
-		"spaced": func(s string) string { return strings.ReplaceAll(s, "_", " ") },
-		"pretty": pretty,
-		"plural": plural,
-		"dict":   dict,
-		"state":  stateOf,
+		"static":  d.staticAddress,
+		"at":      at,
+		"count":   count[uint64],
+		"number":  count[int64],
+		"whole":   count[int],
+		"bytes":   bytesOf[uint64],
+		"memory":  bytesOf[int64],
+		"score":   score,
+		"ms":      millis,
+		"spaced":  func(s string) string { return strings.ReplaceAll(s, "_", " ") },
+		"pretty":  pretty,
+		"plural":  plural,
+		"dict":    dict,
+		"state":   stateOf,
+		"doing":   doing,
+		"clock":   func(d time.Duration) string { return millis(uint64(d.Milliseconds())) },
+		"percent": func(v float64) string { return score(100*v) + " %" },
+		"span":    func(ms int64) string { return span(time.Duration(ms) * time.Millisecond) },
+		"fine":    fine,
+		"plus":    func(a, b uint64) uint64 { return a + b },
+		"minus":   func(a, b uint64) uint64 { return a - b },
+		"brief":   brief,
 
 		"joinFiles": joinFiles, "joinHarness": joinHarness, "joinSupervisor": joinSupervisor,
 	}
@@ -137,6 +145,26 @@ func millis(ms uint64) string {
 	}
 }
 
+// fine writes a duration given in milliseconds, finely.
+func fine(ms float64) string {
+	switch {
+	case ms < 10:
+		return strconv.FormatFloat(ms, 'f', 2, 64) + " ms"
+	case ms < 1000:
+		return strconv.FormatFloat(ms, 'f', 1, 64) + " ms"
+	}
+	return strconv.FormatFloat(ms/1000, 'f', 2, 64) + " s"
+}
+
+// brief cuts a long text for a place that has room for a line or two.
+func brief(most int, s string) string {
+	words := []rune(s)
+	if len(words) <= most {
+		return s
+	}
+	return string(words[:most]) + "…"
+}
+
 func plural(n any, one, many string) string {
 	if fmt.Sprint(n) == "1" {
 		return one
@@ -172,8 +200,12 @@ var looks = map[string]look{
 	"broken": {"triangle", "bad", "broken"}, "away": {"triangle", "bad", "away"}, "stopped": {"triangle", "bad", "stopped"}, "failing": {"triangle", "bad", "failing"},
 	"failed": {"cross", "bad", "failed"}, "refused": {"cross", "bad", "refused"}, "suspect": {"triangle", "warn", "suspect"},
 	"retired": {"square", "calm", "retired"}, "ended": {"square", "calm", "ended"}, "proposed": {"ring", "calm", "proposed"},
+	"passed": {"dot", "good", "passed"}, "not_promoted": {"bar", "calm", "not promoted"},
 	"promoted": {"star", "good", "promoted"}, "better": {"up", "good", "better"}, "not_better": {"bar", "calm", "not better"},
-	"finished": {"square", "calm", "finished"},
+	"finished": {"square", "calm", "finished"}, "dropped": {"cross", "calm", "dropped"}, "done": {"dot", "calm", "done"},
+	"timed_out": {"triangle", "warn", "timed out"}, "lost": {"triangle", "warn", "lost"},
+	"pending": {"ring", "calm", "pending"}, "applied": {"dot", "good", "applied"}, "not_applied": {"cross", "bad", "not applied"},
+	"rejected": {"cross", "bad", "rejected"}, "expired": {"cross", "warn", "expired"}, "cancelled": {"square", "calm", "cancelled"},
 }
 
 // mostState is how long a state's word may be.

@@ -34,7 +34,10 @@ type plot struct {
 	Grid   []string
 	Bars   []bar
 	Paths  []stroke
+	Labels []label
 	Legend []legend
+	// Note says what the chart leaves out.
+	Note string
 	// Data is the address of the same data as CSV.
 	Data string
 	// Empty says why there is nothing to draw.
@@ -46,6 +49,21 @@ type bar struct{ X, Y, W, H, Title string }
 type stroke struct{ Class, D, Title string }
 
 type legend struct{ Class, Text string }
+
+// Line says that it stands for a line, not for a dot.
+func (l legend) Line() bool { return l.Class == "best" || strings.HasPrefix(l.Class, "lines ") }
+
+// label is a word in a chart, at a place in percent of its room: it is not
+// stretched with the rest. Dy moves it off the place.
+type label struct{ Class, X, Y, Dy, Anchor, Text string }
+
+// labelAt gives a label at a place in a chart's own coordinates.
+func labelAt(class string, x, y float64, dy, anchor, text string) label {
+	return label{Class: class, X: percent(x / plotWidth), Y: percent(y / plotHeight), Dy: dy, Anchor: anchor, Text: text}
+}
+
+// percent writes a fraction as a length that CSS and SVG know.
+func percent(f float64) string { return coord(100*f) + "%" }
 
 // scale are evenly spaced ticks around the values.
 type scale struct {

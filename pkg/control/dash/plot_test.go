@@ -50,10 +50,10 @@ func TestBestScores(t *testing.T) {
 		Champions: []service.Champion{{Mark: at(1), Score: ptr(20)}, {Mark: at(3), Attempt: 1, Score: ptr(10)}, {Mark: at(7), Attempt: 3, Score: ptr(8)}},
 		Champion:  &service.Champion{Attempt: 3, Score: ptr(8)},
 		Verdicts:  []service.Count{{Name: "not_better", Count: 1}, {Name: "promoted", Count: 2}}}
-	if diff := cmp.Diff([]best{{0, 20}, {1, 10}, {3, 8}}, bests(r), cmp.AllowUnexported(best{})); diff != "" {
+	if diff := cmp.Diff([]best{{n: 0, score: 20}, {n: 1, score: 10}, {n: 3, score: 8}}, bests(r), cmp.AllowUnexported(best{})); diff != "" {
 		t.Errorf("the steps (-want +got):\n%s", diff)
 	}
-	p := scorePlot("rig", "", r)
+	p := scorePlot("rig", "", r, false)
 	if diff := cmp.Diff([]string{"0", "1", "2", "3", "4"}, p.XTicks); diff != "" {
 		t.Errorf("the attempts' axis (-want +got):\n%s", diff)
 	}
@@ -65,10 +65,10 @@ func TestBestScores(t *testing.T) {
 	for i := range 5000 {
 		many.Scores = append(many.Scores, service.Score{Mark: at(uint64(i)), Attempt: uint64(i), Outcome: "not_better", Score: float64(i)})
 	}
-	if p := scorePlot("rig", "", many); len(p.Paths) != 2 || len(p.Paths[0].D) > 100_000 {
+	if p := scorePlot("rig", "", many, false); len(p.Paths) != 2 || len(p.Paths[0].D) > 100_000 {
 		t.Errorf("5,000 attempts are %d shapes", len(p.Paths))
 	}
-	if p := scorePlot("rig", "", service.Run{}); p.Empty == "" {
+	if p := scorePlot("rig", "", service.Run{}, false); p.Empty == "" {
 		t.Errorf("a run with no score has a chart: %+v", p)
 	}
 }

@@ -100,7 +100,7 @@ func (p *rigPage) fillRuns(runs []service.Run) {
 	}
 	main := max(0, slices.IndexFunc(runs, func(r service.Run) bool { return r.State == service.RunRunning }))
 	p.Main = &runs[main]
-	p.MainScores = scorePlot(p.Name, p.Earlier, runs[main])
+	p.MainScores = scorePlot(p.Name, p.Earlier, runs[main], false)
 	for i, r := range runs {
 		switch {
 		case i == main:

@@ -135,6 +135,10 @@ func newWorld(t testing.TB, o dash.Options) *world {
 	}
 	w.rigs = rigs.New(rigs.Config{Store: s, Needs: w.needs, ControlKey: signer.Public(), Users: taken{}, Views: w.views, Connections: links{w.at},
 		Place: func(context.Context, string) (wire.Place, error) { return wire.Place{}, nil }, Clock: w.now, Rand: rand.Reader, Log: log})
+	if w.runs, err = runs.Open(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	w.commands = commands.New(commands.Config{Store: s, Needs: w.needs, Runs: w.runs, Signer: signer, Clock: w.now, Rand: rand.Reader, Log: log})
 	w.js = bustest.Start(t, bustest.Options{}).JS()
 	reader := events.NewReader(w.js, w.views)
 	w.views.Use(reader)
@@ -222,6 +226,8 @@ func (w *world) key(n byte) wire.PublicKey {
 type draft struct {
 	actor, run, subject string
 	body                wire.Body
+	// at is its time; the world's, if it has none.
+	at time.Time
 }
 
 // publish publishes the rig's next events, and has the views take them.
@@ -234,8 +240,12 @@ func (w *world) publish(rig string, drafts ...draft) {
 		if err != nil {
 			w.t.Fatal(err)
 		}
+		at := d.at
+		if at.IsZero() {
+			at = w.now()
+		}
 		w.ids[rig+w.ledger]++
-		e := wire.Event{ID: w.ids[rig+w.ledger], Time: wire.At(w.now()), Kind: d.body.Kind(), Actor: d.actor, Run: d.run, Subject: d.subject, Body: body}
+		e := wire.Event{ID: w.ids[rig+w.ledger], Time: wire.At(at), Kind: d.body.Kind(), Actor: d.actor, Run: d.run, Subject: d.subject, Body: body}
 		raw, err := wire.EncodeEvent(e)
 		if err != nil {
 			w.t.Fatal(err)
@@ -255,9 +265,46 @@ func (w *world) publish(rig string, drafts ...draft) {
 	if _, err := bus.PublishBatch(w.t.Context(), w.js, msgs, w.last-uint64(len(msgs))); err != nil {
 		w.t.Fatal(err)
 	}
+	var events []wire.Event
 	for _, m := range got {
 		w.views.Take(m)
+		events = append(events, m.Event)
 	}
+	w.apply(rig, events)
+}
+
+// apply does with the events what control's apply does in its store.
+func (w *world) apply(rig string, events []wire.Event) {
+	w.t.Helper()
+	var keep func()
+	err := w.store.Write(w.t.Context(), func(tx *sqlx.Tx) (err error) {
+		keep, err = w.commands.TakeIn(w.t.Context(), tx, rig, events)
+		return err
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	keep()
+	if err := w.runs.Take(w.t.Context(), rig, events); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// pending gives the rig's newest command, which must wait for its outcome.
+func (w *world) pending(rig string) commands.Command {
+	w.t.Helper()
+	list, err := w.commands.List(w.t.Context(), commands.Query{Rig: rig, Limit: 1})
+	if err != nil || len(list) == 0 || list[0].Over() {
+		w.t.Fatalf("the rig's newest command is %+v, %v", list, err)
+	}
+	return list[0]
+}
+
+// answers has the rig say what came of its newest command.
+func (w *world) answers(rig, outcome, why string) {
+	w.t.Helper()
+	c := w.pending(rig)
+	w.publish(rig, draft{actor: "controller", run: c.Run, subject: "command:" + c.ID, body: wire.CommandTaken{ID: c.ID, Command: c.Kind, Outcome: outcome, Why: why}})
 }
 
 // visitor is a browser, as far as HTTP goes.
