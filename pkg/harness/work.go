@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"thermite/pkg/harness/controller"
+	"thermite/pkg/harness/judge"
 	"thermite/pkg/harness/lanes"
 	"thermite/pkg/harness/patches"
 	"thermite/pkg/harness/repos"
@@ -83,6 +84,14 @@ func (h *Harness) openParts() (*controller.Work, error) {
 	}
 	if w.Lanes, err = lanes.New(lanes.Config{Dir: filepath.Join(dir, "lanes"), Roles: h.cfg.Roles, Step: step, Git: git, Path: h.cfg.Path,
 		Rand: h.cfg.Rand, Log: h.cfg.Log}); err != nil {
+		return nil, err
+	}
+	key, _, err := openSeed("judge's key", h.cfg.judgeKeyPath(), h.cfg.Rand)
+	if err != nil {
+		return nil, err
+	}
+	if w.Judge, err = judge.New(judge.Config{Dir: dir, Roles: h.cfg.Roles, Step: step, Key: key, Path: h.cfg.Path,
+		Now: h.cfg.Now, Rand: h.cfg.Rand, Log: h.cfg.Log}); err != nil {
 		return nil, err
 	}
 	return w, h.listenForTrials(w)

@@ -1,8 +1,10 @@
 package harness_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"thermite/pkg/wire"
 )
@@ -45,5 +47,132 @@ func TestARunIsWorkedOnToItsEnd(t *testing.T) {
 	}
 	if champion != best || champion <= 5 {
 		t.Errorf("the champion has %v, the best attempt %v, the base 5", champion, best)
+	}
+}
+
+// script is a run of the worker exec, whose command is a shell's.
+func script(text string) func(*wire.RunAssign) {
+	return func(a *wire.RunAssign) { a.Worker, a.WorkerArgs = "exec", []string{"/bin/sh", "-c", text} }
+}
+
+// done is a worker's last line.
+const done = `echo '{"outcome":"done"}'`
+
+// waits is a command that works until it is ended, once it said so in the
+// lane.
+const waits = `trap 'exit 1' TERM; touch begun; while :; do sleep 0.1; done`
+
+// Promise: stopping a run, or a trial, ends its worker, and the ledger says
+// so at once; nothing of it stays at the broker.
+func TestStopEndsTheWorkers(t *testing.T) {
+	w := newWorld(t, nil)
+	w.start()
+	w.assign(numbers(), script(waits))
+	w.until("the first trial", kind(wire.KindTrialStarted))
+	w.working("trial-numbers-1")
+	if a := w.command(wire.TrialStop{Run: "numbers", Trial: 1, Why: "it circles"}); a.State != wire.CommandApplied {
+		t.Fatalf("stopping the trial: %+v", a)
+	}
+	ended := w.until("the trial's end", kind(wire.KindTrialEnded))
+	if b, err := wire.DecodeBody[wire.TrialEnded](ended); err != nil || b.Outcome != "stopped" || b.Why != "it circles" {
+		t.Errorf("it ended %+v: %v", b, err)
+	}
+	w.working("trial-numbers-2")
+	w.gone("trial-numbers-1")
+	if a := w.command(wire.RunStop{Run: "numbers", Why: "enough"}); a.State != wire.CommandApplied {
+		t.Fatalf("stopping the run: %+v", a)
+	}
+	w.gone("trial-numbers-2")
+	if n := w.ofKind(wire.KindRunEnded); n != 1 {
+		t.Errorf("the run has %d ends", n)
+	}
+}
+
+// Promise: a harness that ends, however, loses its trials and nothing else:
+// their workers are ended at its next start, their experiments come next, and
+// the run goes on to its end.
+func TestAHarnessThatStartsAgain(t *testing.T) {
+	w := newWorld(t, nil)
+	w.start()
+	w.assign(numbers(), script(`if [ -e /proc/self/none ]; then :; fi; `+waits))
+	w.working("trial-numbers-1")
+	w.stop()
+	w.start()
+	lost := w.until("the lost trial", kind(wire.KindTrialEnded))
+	if b, err := wire.DecodeBody[wire.TrialEnded](lost); err != nil || b.Outcome != "lost" {
+		t.Errorf("it ended %+v: %v", b, err)
+	}
+	w.working("trial-numbers-2")
+	w.gone("trial-numbers-1")
+	for _, e := range w.events() {
+		if b, err := wire.DecodeBody[wire.TrialStarted](e); err == nil && b.Experiment != 1 {
+			t.Errorf("trial %d works on experiment %d, not the one that was returned", b.Trial, b.Experiment)
+		}
+	}
+}
+
+// Promise: what a command leaves in its lane is an attempt, what breaks the
+// kit's rules is refused with which path, and workers that come to nothing
+// rest the run, which says why.
+func TestWorkersOfEveryKind(t *testing.T) {
+	for name, c := range map[string]struct {
+		script  string
+		attempt bool
+		why     string
+	}{
+		"honest":       {`echo "size = 50" > value.txt; ` + done, true, ""},
+		"outside":      {`echo x > other.txt; ` + done, false, "other.txt"},
+		"a link":       {`ln -sf /etc/passwd value.txt; ` + done, false, "symbolic link"},
+		"no result":    {`echo so`, false, "is no result of a trial"},
+		"fails":        {`echo '{"outcome":"failed","why":"no idea"}'`, false, "no idea"},
+		"kills itself": {`kill -9 $$`, false, "killed"},
+		"nothing":      {done, false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, nil)
+			w.start()
+			w.assign(numbers(), func(a *wire.RunAssign) {
+				script(c.script)(a)
+				a.Budget = &wire.Budget{Attempts: 1}
+			})
+			if c.attempt {
+				w.until("the run's end", kind(wire.KindRunEnded))
+				return
+			}
+			w.until("the run's rest", kind(wire.KindRunPaused))
+			if n := w.ofKind(wire.KindTrialEnded); n != 3 || w.ofKind(wire.KindAttempt) != 0 {
+				t.Errorf("there are %d trials and %d attempts", n, w.ofKind(wire.KindAttempt))
+			}
+			ended := w.until("a trial's end", kind(wire.KindTrialEnded))
+			if b, err := wire.DecodeBody[wire.TrialEnded](ended); err != nil || !strings.Contains(b.Why, c.why) {
+				t.Errorf("it ended %+v: %v", b, err)
+			}
+		})
+	}
+}
+
+// working waits until a process runs at the broker.
+func (w *world) working(id string) { w.t.Helper(); w.at(id, true) }
+
+// gone waits until the broker knows no such process.
+func (w *world) gone(id string) { w.t.Helper(); w.at(id, false) }
+
+func (w *world) at(id string, want bool) {
+	w.t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.After(60 * time.Second); ; {
+		all, err := w.roles.List(w.t.Context())
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if slices.ContainsFunc(all, func(p wire.BrokerProcess) bool { return p.ID == id && (p.Exited == nil || !want) }) == want {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			w.t.Fatalf("process %s at the broker: not %v", id, want)
+		}
 	}
 }

@@ -33,7 +33,7 @@ type served struct {
 	// commands stands for the controller.
 	commands *commands
 	socket   string
-	client *http.Client
+	client   *http.Client
 }
 
 func serve(t *testing.T) *served {

@@ -7,43 +7,13 @@ import (
 	"io/fs"
 	"time"
 
+	"thermite/pkg/harness/judge"
 	"thermite/pkg/harness/ledger"
 	"thermite/pkg/harness/patches"
 	"thermite/pkg/harness/state"
 	"thermite/pkg/kit"
 	"thermite/pkg/wire"
 )
-
-// Judge judges candidates. An error is of what the candidate is not to blame
-// for; one that wraps ErrKit is the kit's fault.
-type Judge interface {
-	// Prepare has the kit set up, once for its digest.
-	Prepare(ctx context.Context, staged *kit.Staged) error
-	// Base judges the kit's base, and Judge a candidate.
-	Base(ctx context.Context, job Job) (state.Result, error)
-	Judge(ctx context.Context, job Job) (state.Result, error)
-}
-
-// Job is a judging.
-type Job struct {
-	// Ledger, Run, Attempt and Judging name it: the same name draws the same
-	// secret cases.
-	Ledger, Run      string
-	Attempt, Judging uint64
-	Staged           *kit.Staged
-	// Tree is the candidate's whole project, after the overlay.
-	Tree kit.Tree
-	// Champion is the tree of ChampionAttempt, which the candidate is compared
-	// with, and ChampionMeasure what was measured of it; 0 is the base.
-	Champion        kit.Tree
-	ChampionAttempt uint64
-	ChampionMeasure *wire.Step
-	// AllowSuspect lets a score past the kit's bound be promoted.
-	AllowSuspect bool
-}
-
-// ErrKit says that the kit is at fault: its own commands fail.
-var ErrKit = errors.New("the kit is at fault")
 
 // judge does one judging to its end and records what it came to, in one
 // transaction. What the candidate is not to blame for is tried again.
@@ -79,7 +49,7 @@ func failsFor(err error, tries int) (why string, fails bool) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, patches.ErrAltered), errors.Is(err, ErrNotStaged), kit.IsRefused(err):
 		return err.Error(), true
-	case errors.Is(err, ErrKit) && tries >= kitTries:
+	case errors.Is(err, judge.ErrKit) && tries >= kitTries:
 		return err.Error(), true
 	}
 	return "", false
@@ -122,13 +92,10 @@ func (w *Work) judged(ctx context.Context, at string, j state.Judging) (state.Re
 	if err != nil {
 		return state.Result{}, err
 	}
-	if err := w.Judge.Prepare(ctx, staged); err != nil {
-		return state.Result{}, err
-	}
-	job := Job{Ledger: at, Run: j.Run, Attempt: j.Attempt, Judging: j.Number, Staged: staged, AllowSuspect: j.Allow}
+	job := judge.Job{Ledger: at, Run: j.Run, Attempt: j.Attempt, Judging: j.Number, Staged: staged, AllowSuspect: j.Allow, Progress: w.progress(j)}
 	if j.Attempt == 0 {
-		job.Tree = staged.Base
-		return w.Judge.Base(ctx, job)
+		res, err := w.Judge.Base(ctx, job)
+		return resultOf(res), err
 	}
 	if job.Tree, err = w.tree(ctx, staged, facts.patch); err != nil {
 		return state.Result{}, err
@@ -137,14 +104,26 @@ func (w *Work) judged(ctx context.Context, at string, j state.Judging) (state.Re
 	if job.Champion, err = w.tree(ctx, staged, facts.championPatch); err != nil {
 		return state.Result{}, err
 	}
-	if job.ChampionMeasure, err = w.measured(ctx, at, j.Against, facts); err != nil {
+	if job.ChampionPublic, err = w.figures(ctx, at, staged.Kit, j.Against, facts); err != nil {
 		return state.Result{}, err
 	}
-	return w.Judge.Judge(ctx, job)
+	res, err := w.Judge.Judge(ctx, job)
+	return resultOf(res), err
 }
 
-// measured gives what was measured of the champion in its own judging.
-func (w *Work) measured(ctx context.Context, at string, champion uint64, f judgingFacts) (*wire.Step, error) {
+func resultOf(r judge.Result) state.Result {
+	return state.Result{Build: r.Build, Check: r.Check, Measure: r.Measure, Verdict: &r.Verdict}
+}
+
+func (w *Work) progress(j state.Judging) func(string) {
+	return func(what string) {
+		w.controller.cfg.Log.Debug("judging", "run", j.Run, "attempt", j.Attempt, "at", what)
+	}
+}
+
+// figures gives what the champion reached in its own judging; nil if it was
+// not measured then.
+func (w *Work) figures(ctx context.Context, at string, k kit.Kit, champion uint64, f judgingFacts) (*judge.PublicFigures, error) {
 	events, err := w.controller.events(ctx, at, f.from, f.to)
 	if err != nil {
 		return nil, err
@@ -158,7 +137,8 @@ func (w *Work) measured(ctx context.Context, at string, champion uint64, f judgi
 			return nil, err
 		}
 		if b.Attempt == champion {
-			return &b.Step, nil
+			figures := judge.FiguresOf(k, b.Step)
+			return &figures, nil
 		}
 	}
 	return nil, nil

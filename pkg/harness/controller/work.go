@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"thermite/pkg/harness/judge"
 	"thermite/pkg/harness/lanes"
 	"thermite/pkg/harness/patches"
 	"thermite/pkg/harness/repos"
@@ -31,7 +32,7 @@ type Broker interface {
 type Work struct {
 	Roles   Broker
 	Kits    *Kits
-	Judge   Judge
+	Judge   *judge.Judge
 	Lanes   *lanes.Lanes
 	Repos   *repos.Repos
 	Patches *patches.Store

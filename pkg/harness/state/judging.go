@@ -11,10 +11,9 @@ import (
 type Result struct {
 	// Build, Check and Measure are nil for a step it did not come to.
 	Build, Check, Measure *wire.Step
-	// Verdict is what was decided; the base has none.
+	// Verdict is what was decided; the base's is promoted, or says how it
+	// fails.
 	Verdict *wire.Verdict
-	// Score is the base's.
-	Score *float64
 }
 
 // Judged gives a judging's events, all of them: one that is cut off leaves
@@ -87,12 +86,14 @@ func (r *Run) based(res Result) ([]ledger.Draft, error) {
 		return nil, nil
 	}
 	all := steps(Judging{Number: 1}, res)
-	for _, step := range []*wire.Step{res.Build, res.Check, res.Measure} {
-		if step != nil && !step.OK {
-			return r.drafts(append(all, draft{controller, "", wire.RunEnded{Outcome: runFailed, Why: Clip("the kit's base fails: "+step.Why, maxWhy)}})...)
+	if v := res.Verdict; v == nil || v.Outcome != wire.VerdictPromoted {
+		why := "it has no verdict"
+		if v != nil {
+			why = v.Why
 		}
+		return r.drafts(append(all, draft{controller, "", wire.RunEnded{Outcome: runFailed, Why: Clip("the kit's base fails: "+why, maxWhy)}})...)
 	}
-	return r.drafts(append(all, draft{judge, About("attempt", 0), wire.Champion{Score: res.Score, Why: "the kit's base"}})...)
+	return r.drafts(append(all, draft{judge, About("attempt", 0), wire.Champion{Score: res.Verdict.Score, Why: "the kit's base"}})...)
 }
 
 // Failed gives the events of a run that can't go on: its trials end with it.

@@ -158,8 +158,7 @@ func TestAJudgingAgainstAnotherChampionComesToNothing(t *testing.T) {
 	w.judge(wire.VerdictPromoted, 2.6)
 	j := *w.s.Judging()
 	w.command(wire.AttemptDisqualify{Run: "pack", Attempt: 1, Why: "a cheat"})
-	res := measured(2.7)
-	res.Verdict = &wire.Verdict{Outcome: wire.VerdictPromoted, Score: res.Score}
+	res := measured(wire.VerdictPromoted, 2.7)
 	if drafts, err := w.s.Judged(j, res); err != nil || len(drafts) != 0 {
 		t.Errorf("it gives %d events: %v", len(drafts), err)
 	}
@@ -172,7 +171,7 @@ func TestAJudgingAgainstAnotherChampionComesToNothing(t *testing.T) {
 func TestABaseThatFailsEndsItsRun(t *testing.T) {
 	w := newWorld(t, 1)
 	w.command(assign("pack"))
-	w.add(w.s.Judged(*w.s.Judging(), state.Result{Build: &wire.Step{Why: "no compiler"}}))
+	w.add(w.s.Judged(*w.s.Judging(), state.Result{Build: &wire.Step{Why: "no compiler"}, Verdict: &wire.Verdict{Outcome: state.Failed, Why: "no compiler"}}))
 	w.settle()
 	if r := w.s.Run("pack"); r.Ended != "failed" || w.s.Judging() != nil {
 		t.Errorf("the run is %q", r.Ended)

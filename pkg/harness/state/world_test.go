@@ -108,13 +108,13 @@ func assign(run string) wire.RunAssign {
 // base has the run's base judged.
 func (w *world) base(run string) {
 	w.t.Helper()
-	w.add(w.s.Judged(state.Judging{Run: run, Number: 1}, measured(2.5)))
+	w.add(w.s.Judged(state.Judging{Run: run, Number: 1}, measured(wire.VerdictPromoted, 2.5)))
 }
 
 // measured is the result of a judging that came to its end.
-func measured(score float64) state.Result {
+func measured(outcome string, score float64) state.Result {
 	step := wire.Step{OK: true, WallMS: 5}
-	return state.Result{Build: &step, Check: &step, Measure: &step, Score: &score}
+	return state.Result{Build: &step, Check: &step, Measure: &step, Verdict: &wire.Verdict{Outcome: outcome, Score: &score}}
 }
 
 // judge judges what is next.
@@ -124,10 +124,7 @@ func (w *world) judge(outcome string, score float64) state.Judging {
 	if j == nil {
 		w.t.Fatalf("nothing waits to be judged")
 	}
-	res := measured(score)
-	if res.Verdict = (&wire.Verdict{Outcome: outcome, Score: &score}); j.Attempt == 0 {
-		res.Verdict = nil
-	}
+	res := measured(outcome, score)
 	if got := w.add(w.s.Judged(*j, res)); len(got) == 0 {
 		w.t.Fatalf("the judging %+v came to nothing", *j)
 	}
