@@ -54,3 +54,12 @@ func QuickPage(b []byte) bool {
 	}
 	return ok
 }
+
+// SignCommand signs what stands for a command, whatever it is.
+func SignCommand(s *Signer, raw []byte) []byte {
+	b := append([]byte(`{"command":`), raw...)
+	key, _ := s.public.MarshalText()
+	sig, _ := s.sign(DomainCommand, raw).MarshalText()
+	b = append(append(b, `,"key":"`...), key...)
+	return append(append(append(b, `","sig":"`...), sig...), `"}`...)
+}
