@@ -135,7 +135,7 @@ func TestALanesUserReachesNothingElse(t *testing.T) {
 	all := w.stranger()
 	own, err := all.Folder(3)
 	must(t, err)
-	probes := files(t, w, filepath.Dir(own))
+	probes, held := files(t, w, filepath.Dir(own))
 	probes = append(probes, processes(candidate, worker)...)
 	probes = append(probes, network(t, w)...)
 	for _, f := range w.tries(all, probes) {
@@ -143,17 +143,55 @@ func TestALanesUserReachesNothingElse(t *testing.T) {
 			t.Errorf("it could %v", f.probe)
 		}
 	}
+	for _, f := range w.triesWithoutWalls(held) {
+		if f.Refused == "" {
+			t.Errorf("by the files' own modes it could %v", f.probe)
+		}
+	}
 	if processOf("judge-run", "sleep", "271") != candidate || working() != worker {
 		t.Error("the rig is no longer at what it was at: what was tried may have met nobody")
 	}
 }
 
-// files are probes of all that the rig has in its folder, but for what is the
-// lane's own. The test is root and reads it all: a refusal is the walls'.
-func files(t *testing.T, w *world, own string) []probe {
-	t.Helper()
+// triesWithoutWalls has the lane's user try to read and write what it finds
+// no way to besides the walls of its process: the files' own modes keep it.
+// Kits are no secret from users who get around those.
+func (w *world) triesWithoutWalls(held map[string]string) []found {
+	w.t.Helper()
 	var probes []probe
-	held := map[string]bool{}
+	for name, path := range held {
+		switch {
+		case name == "kit":
+			probes = append(probes, probe{"write", []string{path}})
+		case strings.HasSuffix(name, "socket"):
+			probes = append(probes, probe{"connect", []string{"unix", path}})
+		default:
+			probes = append(probes, probe{"read", []string{path}}, probe{"write", []string{path}})
+		}
+	}
+	b, err := json.Marshal(probes)
+	must(w.t, err)
+	file := filepath.Join(w.dir, "probes.json")
+	must(w.t, os.WriteFile(file, b, 0o644))
+	cmd := exec.CommandContext(w.t.Context(), w.program, "try", file)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(users["lane-3"]), Gid: uint32(users["lane-3"])}}
+	cmd.Stderr, cmd.Dir = os.Stderr, "/"
+	out, err := cmd.Output()
+	must(w.t, err)
+	var tried []found
+	must(w.t, wire.DecodeStrict(out, &tried))
+	if len(tried) != len(probes) {
+		w.t.Fatalf("it tried %d of %d", len(tried), len(probes))
+	}
+	return tried
+}
+
+// files are probes of all that the rig has in its folder, but for what is the
+// lane's own, and one of each thing that must be among it. The test is root
+// and reads it all: a refusal is the walls'.
+func files(t *testing.T, w *world, own string) (probes []probe, held map[string]string) {
+	t.Helper()
+	held = map[string]string{}
 	must(t, filepath.WalkDir(w.dir, func(path string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil // the rig works on
@@ -174,16 +212,18 @@ func files(t *testing.T, w *world, own string) []probe {
 			probes = append(probes, probe{"read", []string{path}}, probe{"write", []string{path}}, probe{"move", []string{path}})
 		}
 		for _, what := range whatIsHeld {
-			held[what.name] = held[what.name] || what.is(name, path)
+			if held[what.name] == "" && what.is(name, path) {
+				held[what.name] = path
+			}
 		}
 		return err
 	}))
 	for _, what := range whatIsHeld {
-		if !held[what.name] {
+		if held[what.name] == "" {
 			t.Errorf("the rig has no %s: the test shows nothing of it; it has\n%s", what.name, strings.Join(paths(probes), "\n"))
 		}
 	}
-	return probes
+	return probes, held
 }
 
 func paths(probes []probe) []string {
