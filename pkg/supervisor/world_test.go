@@ -103,8 +103,12 @@ func socketDir(t testing.TB) string {
 
 func (w *world) startHarness(dir string) {
 	w.t.Helper()
-	var err error
-	w.harness, err = harness.New(context.Background(), harness.Config{Rig: "alpha", StateDir: dir, Socket: w.config.Socket, Build: "h1",
+	key := filepath.Join(w.t.TempDir(), "control.pub")
+	err := os.WriteFile(key, []byte(w.control.signer.Public().String()+"\n"), 0o600)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.harness, err = harness.New(context.Background(), harness.Config{Rig: "alpha", StateDir: dir, Socket: w.config.Socket, ControlKey: key, Build: "h1",
 		Now: time.Now, Rand: rand.Reader, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		w.t.Fatal(err)
