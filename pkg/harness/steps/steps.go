@@ -216,7 +216,7 @@ func read(folder string, exited wire.BrokerExited, ops []wire.StepOp) (result wi
 	if err != nil {
 		return result, err
 	}
-	if exited.Code != 0 || len(b) == 0 {
+	if exited.Code != 0 || exited.Over != "" || len(b) == 0 {
 		said, err := readFile(filepath.Join(folder, "stderr"), maxSaid)
 		failed.Said = string(said)
 		return result, errors.Join(failed, err)
