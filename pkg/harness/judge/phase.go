@@ -16,17 +16,19 @@ import (
 	"thermite/pkg/wire"
 )
 
-// public plans the runs on the public cases: with the champion at its side,
-// in pairs, where the metric is of the run itself as many as a comparison
-// needs.
+// publicRounds is how often the public cases are run where the metric is of
+// the run itself: a case's figure is then the median.
+const publicRounds = 3
+
+// public plans the runs on the public cases, with the champion at its side or
+// without.
 func (g *judging) public(side bool) []planned {
-	m, seeds := g.kit.PrimaryMetric(), g.kit.Cases.Public
-	n := len(seeds)
-	if decide.Timed(m) {
-		n = decide.Pairs(m, n)
+	seeds, rounds := g.kit.Cases.Public, 1
+	if decide.Timed(g.kit.PrimaryMetric()) {
+		rounds = publicRounds
 	}
 	var plan []planned
-	for i := range roundUp(n, len(seeds)) {
+	for i := range rounds * len(seeds) {
 		at := i % len(seeds)
 		p := planned{seed: seeds[at], at: caseIn(filepath.Join(g.made.dir, "c"), at)}
 		plan = append(plan, both(p, i, len(seeds), side)...)
@@ -59,8 +61,6 @@ func both(p planned, i, cases int, side bool) []planned {
 	}
 	return []planned{champion, p}
 }
-
-func roundUp(n, by int) int { return (n + by - 1) / by * by }
 
 // phase does runs in turn and checks them. It ends with the candidate's first
 // run that fails.
