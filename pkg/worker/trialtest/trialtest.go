@@ -41,6 +41,7 @@ type World struct {
 	Refuse func(lane kit.Tree) error
 
 	judge Judge
+	wall  func(tunables map[string]string) float64
 
 	mu       sync.Mutex
 	attempts []trialapi.Facts
@@ -59,12 +60,14 @@ type Options struct {
 	Before []trialapi.Facts
 	// Judge judges; without one all attempts wait.
 	Judge Judge
+	// Wall is how many milliseconds the one public case of an attempt takes.
+	Wall func(tunables map[string]string) float64
 }
 
 // New makes a world, which ends with the test.
 func New(t testing.TB, o Options) *World {
 	t.Helper()
-	w := &World{Trial: o.Trial, judge: o.Judge, attempts: o.Before}
+	w := &World{Trial: o.Trial, judge: o.Judge, wall: o.Wall, attempts: o.Before}
 	var err error
 	if o.Kit != "" {
 		if w.Kit, err = kit.Decode([]byte(o.Kit)); err != nil {
@@ -187,6 +190,10 @@ func (w controller) Submit(_ context.Context, trial trialapi.Ref, s wire.Submit)
 	f := trialapi.Facts{Attempt: wire.Attempt{Attempt: uint64(len(w.attempts) + 1), Trial: trial.Trial, Title: s.Title, Why: s.Why, Tunables: tunables}}
 	if w.judge != nil {
 		f.Verdict = w.judge(f.Attempt.Attempt, lane, tunables)
+		f.Check = &wire.Step{Attempt: f.Attempt.Attempt, OK: true, Cases: []wire.StepCase{{Seed: 1, OK: true}}}
+		if w.wall != nil {
+			f.Check.Cases[0].WallMS = w.wall(tunables)
+		}
 	}
 	w.attempts, w.digests = append(w.attempts, f), append(w.digests, lane.Digest())
 	return wire.Submitted{Attempt: f.Attempt.Attempt}, nil

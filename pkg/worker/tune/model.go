@@ -10,13 +10,12 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// A model is a Gaussian process over the attempts that were judged: what to
-// expect of places that were not tried, and how surely. Scores come into it
-// as their ranks, made normal: no kit's unit, outlier or failure upsets it.
+// A model is a Gaussian process over what was judged: which figure to expect
+// of places that were not tried, and how surely.
 type model struct {
-	of    []int // which tunable each feature is of
-	seen  [][]float64
-	ranks *mat.VecDense
+	of      []int // which tunable each feature is of
+	seen    [][]float64
+	figures *mat.VecDense // about 0, and about 1 large
 	// scales has the length, of each tunable's side, over which scores go
 	// together, or one for all; noise is the part of the variance that places
 	// do not explain.
@@ -37,12 +36,12 @@ const (
 	// mostScales is how many tunables have a scale of their own.
 	mostScales = 12
 	// fitTries is how many scales and noises are tried.
-	fitTries = 200
+	fitTries = 120
 )
 
-// fit makes the model of places and their scores, of which more is better.
-func fit(features [][]float64, of []int, tunables int, scores []float64) *model {
-	m := &model{of: of, seen: features, ranks: mat.NewVecDense(len(scores), normalRanks(scores))}
+// fit makes the model of places and their figures.
+func fit(features [][]float64, of []int, tunables int, figures []float64) *model {
+	m := &model{of: of, seen: features, figures: mat.NewVecDense(len(figures), figures)}
 	sides := tunables
 	if sides > mostScales {
 		sides = 1
@@ -82,10 +81,10 @@ func (m *model) misfit(logs []float64) float64 {
 		}
 		k.SetSym(i, i, 1+m.noise+1e-8)
 	}
-	if !m.chol.Factorize(k) || m.chol.SolveVecTo(&m.weight, m.ranks) != nil {
+	if !m.chol.Factorize(k) || m.chol.SolveVecTo(&m.weight, m.figures) != nil {
 		return math.MaxFloat64
 	}
-	m.spread = max(mat.Dot(m.ranks, &m.weight)/float64(n), 1e-12)
+	m.spread = max(mat.Dot(m.figures, &m.weight)/float64(n), 1e-12)
 	return float64(n)*math.Log(m.spread)/2 + m.chol.LogDet()/2 + strange
 }
 
@@ -104,7 +103,7 @@ func (m *model) alike(a, b []float64) float64 {
 	return (1 + r + 5*s/3) * math.Exp(-r)
 }
 
-// expect says what rank to expect at a place, and how surely.
+// expect says which figure to expect at a place, and how surely.
 func (m *model) expect(features []float64) (mean, deviation float64) {
 	k := mat.NewVecDense(len(m.seen), nil)
 	for i, s := range m.seen {
@@ -128,8 +127,9 @@ func chance(mean, deviation, best float64) float64 {
 	return distuv.UnitNormal.CDF((mean - best) / deviation)
 }
 
-// normalRanks gives each score the normal distribution's value of its rank;
-// equal scores have one rank.
+// normalRanks makes scores figures, which no kit's unit, outlier or failure
+// upsets: each is the normal distribution's value of its score's rank. Equal
+// scores have one rank.
 func normalRanks(scores []float64) []float64 {
 	order := make([]int, len(scores))
 	for i := range order {
@@ -152,16 +152,17 @@ func normalRanks(scores []float64) []float64 {
 
 func square(x float64) float64 { return x * x }
 
-// believe adds a place with the rank that the model expects of it.
+// believe adds a place with the figure that the model expects of it.
 func (m *model) believe(features []float64) {
 	mean, _ := m.expect(features)
 	m.seen = append(slices.Clip(m.seen), features)
-	ranks := mat.NewVecDense(len(m.seen), nil)
-	for i := range m.ranks.Len() {
-		ranks.SetVec(i, m.ranks.AtVec(i))
+	figures := mat.NewVecDense(len(m.seen), nil)
+	for i := range m.figures.Len() {
+		figures.SetVec(i, m.figures.AtVec(i))
 	}
-	ranks.SetVec(len(m.seen)-1, mean)
-	m.ranks = ranks
+	figures.SetVec(len(m.seen)-1, mean)
+	m.figures = figures
+	m.weight.Reset() // it has one more from here on
 	logs := make([]float64, 0, len(m.scales)+1)
 	for _, s := range m.scales {
 		logs = append(logs, math.Log(s))

@@ -13,6 +13,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/spatial/r1"
+	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distmv"
 	"gonum.org/v1/gonum/stat/samplemv"
 )
@@ -23,11 +24,16 @@ const (
 	starts = 8
 	// mostSeen is how many attempts the model is made of: the best and the
 	// newest.
-	mostSeen = 250
+	mostSeen = 128
 	// places is how many places the model is asked about for a step, and
 	// parents from how many of the best half of them set out.
 	places  = 2000
 	parents = 5
+	// giveUp is after how many attempts in turn without a score the model is
+	// not followed.
+	giveUp = 3
+	// besides is how many seconds a judging takes besides the runs, about.
+	besides = 1
 )
 
 // reaches are how far, of a tunable's side, a place may be from its parent;
@@ -47,6 +53,9 @@ type tried struct {
 	// waits.
 	score *float64
 	waits bool
+	// took is how many seconds its runs on public cases took together, if
+	// that is known.
+	took float64
 }
 
 // A proposal is what to try next.
@@ -86,7 +95,7 @@ func (s search) next(past []tried) (proposal, error) {
 	if count < starts {
 		return s.start(count, seen, random)
 	}
-	if best(past) == nil {
+	if failing(past) >= giveUp {
 		return s.anywhere(seen, random)
 	}
 	return s.step(past, seen, random)
@@ -121,15 +130,17 @@ func (s search) anywhere(seen map[string]bool, random *rand.Rand) (proposal, err
 			p[i] = random.Float64()
 		}
 		if values, err := s.space.values(p); err != nil || !seen[key(values)] {
-			return proposal{values: values, title: "random values", why: "No attempt before has a score, so there is nothing to set out from."}, err
+			return proposal{values: values, title: "random values", why: "The attempts before have no score: the model leads nowhere good, so this is anywhere."}, err
 		}
 	}
 	return proposal{}, errAllTried
 }
 
-// step proposes the place from which the model of the past expects the most.
+// step proposes the place from which the model of the past expects the most
+// for the time that it takes to judge.
 func (s search) step(past []tried, seen map[string]bool, random *rand.Rand) (proposal, error) {
 	m, known := s.model(past)
+	cost := s.cost(known)
 	least := math.Inf(-1)
 	for _, t := range known {
 		f, _ := s.space.features(t.point)
@@ -155,7 +166,7 @@ func (s search) step(past []tried, seen map[string]bool, random *rand.Rand) (pro
 		p, _ = s.space.point(values) // as the values are
 		f, _ := s.space.features(p)
 		mean, deviation := m.expect(f)
-		if gain := improvement(mean, deviation, least); gain > most {
+		if gain := improvement(mean, deviation, least) / cost(f); gain > most {
 			found, at, most, likely = values, p, gain, chance(mean, deviation, least)
 		}
 	}
@@ -203,8 +214,12 @@ func (s search) model(past []tried) (*model, []tried) {
 		}
 	}
 	known = s.most(known)
-	features, of, scores := s.rows(known)
-	m := fit(features, of, len(s.space), scores)
+	features, of := s.rows(known)
+	scores := make([]float64, len(known))
+	for i, t := range known {
+		scores[i] = scoreOf(t)
+	}
+	m := fit(features, of, len(s.space), normalRanks(scores))
 	for _, t := range waiting {
 		f, _ := s.space.features(t.point)
 		m.believe(f)
@@ -212,12 +227,40 @@ func (s search) model(past []tried) (*model, []tried) {
 	return m, known
 }
 
-func (s search) rows(known []tried) (features [][]float64, of []int, scores []float64) {
+func (s search) rows(known []tried) (features [][]float64, of []int) {
 	for _, t := range known {
 		f, o := s.space.features(t.point)
-		features, of, scores = append(features, f), o, append(scores, scoreOf(t))
+		features, of = append(features, f), o
 	}
-	return features, of, scores
+	return features, of
+}
+
+// cost makes the model of how long a judging takes: what it gives for a
+// place's features has no unit.
+func (s search) cost(known []tried) func(features []float64) float64 {
+	var timed []tried
+	var figures []float64
+	for _, t := range known {
+		if t.took > 0 {
+			timed, figures = append(timed, t), append(figures, math.Log(besides+t.took))
+		}
+	}
+	mean, deviation := 0.0, 0.0
+	if len(timed) > 1 {
+		mean, deviation = stat.MeanStdDev(figures, nil)
+	}
+	if deviation < 1e-3 { // nothing differs, or nothing is known
+		return func([]float64) float64 { return 1 }
+	}
+	for i := range figures {
+		figures[i] = (figures[i] - mean) / deviation
+	}
+	features, of := s.rows(timed)
+	m := fit(features, of, len(s.space), figures)
+	return func(features []float64) float64 {
+		figure, _ := m.expect(features)
+		return math.Exp(figure * deviation)
+	}
 }
 
 // most gives the best and the newest of what is known, at most mostSeen.
@@ -253,7 +296,7 @@ func (s search) told(values map[string]string, at point, known []tried, likely f
 	if parent.score != nil {
 		why += fmt.Sprintf(", with %s %s", s.metric, s.shown(*parent.score))
 	}
-	why += fmt.Sprintf("; the best has %s. A model of %s expects the largest gain here, and a new best with a chance of %.0f%%.",
+	why += fmt.Sprintf("; the best has %s. A model of %s expects the largest gain for its time here, and a new best with a chance of %.0f%%.",
 		s.shown(*known[0].score), plural(scored, "score"), 100*likely)
 	return proposal{values: values, title: "step from " + from + ": " + s.changes(parent.point, at), why: why}
 }
@@ -294,15 +337,18 @@ func plural(n int, what string) string {
 	return strconv.Itoa(n) + " " + what + "s"
 }
 
-// best gives the best of what has a score, or nil.
-func best(past []tried) *tried {
-	var b *tried
-	for i, t := range past {
-		if t.score != nil && (b == nil || *t.score > *b.score) {
-			b = &past[i]
+// failing is how many of the newest attempts have no score.
+func failing(past []tried) (n int) {
+	for _, t := range slices.Backward(past) {
+		switch {
+		case t.waits:
+		case t.score != nil:
+			return n
+		default:
+			n++
 		}
 	}
-	return b
+	return n
 }
 
 // scoreOf is the score to learn from: what failed is worse than all.

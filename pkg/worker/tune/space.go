@@ -81,6 +81,9 @@ func at(t kit.Tunable, value string) float64 {
 	if t.Scale == "log" {
 		low, high, v = math.Log(low), math.Log(high), math.Log(v)
 	}
+	if low == high { // as logarithms, which are not as fine
+		return 0.5
+	}
 	// Halves, because a range may be as wide as floats are.
 	return min(max((v/2-low/2)/(high/2-low/2), 0), 1)
 }

@@ -2,7 +2,8 @@
 // kit says may be turned, submits the lane with them, and learns from the
 // verdicts of the whole run. It begins with places spread at random; from
 // then on a Gaussian process over all that was judged says where to expect
-// the most. The trial's seed and the run's verdicts decide all it does.
+// the most for the time it takes. The trial's seed, the run's verdicts and how
+// long the judge's runs took decide all it does.
 package tune
 
 import (
@@ -75,6 +76,8 @@ type tuner struct {
 	attempts map[uint64]wire.TrialAttempt
 	order    []uint64
 	after    uint64
+	// took has the seconds that the runs of judged attempts took.
+	took map[uint64]float64
 	// refused are values that the run took no attempt for.
 	refused   []map[string]string
 	submitted uint64
@@ -88,7 +91,7 @@ func begin(job worker.Job) (*tuner, error) {
 	if len(k.Worker.Tunables) == 0 {
 		return nil, fmt.Errorf("the kit %s has no tunables: its runs need another worker than tune", k.About.Name)
 	}
-	t := &tuner{job: job, kit: k, lane: lane{job.Folder}, sign: 1, attempts: map[uint64]wire.TrialAttempt{}}
+	t := &tuner{job: job, kit: k, lane: lane{job.Folder}, sign: 1, attempts: map[uint64]wire.TrialAttempt{}, took: map[uint64]float64{}}
 	if job.Metric.Direction == wire.DirectionMin {
 		t.sign = -1
 	}
@@ -107,13 +110,38 @@ func (t *tuner) learn(ctx context.Context) error {
 		return err
 	}
 	judged := true
+	var fresh []uint64
 	for _, a := range list {
-		if _, known := t.attempts[a.Attempt]; !known {
+		was, known := t.attempts[a.Attempt]
+		if !known {
 			t.order = append(t.order, a.Attempt)
+		}
+		if a.Judged && !was.Judged {
+			fresh = append(fresh, a.Attempt)
 		}
 		t.attempts[a.Attempt] = a
 		if judged = judged && a.Judged; judged {
 			t.after = a.Attempt
+		}
+	}
+	for _, n := range fresh[max(0, len(fresh)-mostSeen):] {
+		if err := t.look(ctx, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// look reads all that there is of an attempt, of which the list has less.
+func (t *tuner) look(ctx context.Context, attempt uint64) error {
+	a, err := t.job.API.Attempt(ctx, attempt, 0)
+	if err != nil {
+		return err
+	}
+	t.attempts[attempt] = a
+	for _, c := range a.Cases {
+		if !c.Champion {
+			t.took[attempt] += c.WallMS / 1000
 		}
 	}
 	return nil
@@ -131,7 +159,7 @@ func (t *tuner) past() []tried {
 			s := t.sign * *score
 			score = &s
 		}
-		past = append(past, tried{attempt: attempt, point: p, score: score, waits: waits})
+		past = append(past, tried{attempt: attempt, point: p, score: score, waits: waits, took: t.took[attempt]})
 	}
 	if t.job.ChampionAttempt == 0 { // else it is among the attempts
 		add(0, t.origin, t.job.Champion, false)
