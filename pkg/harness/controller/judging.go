@@ -84,7 +84,7 @@ func (w *Work) record(ctx context.Context, j state.Judging, res state.Result, be
 
 // judged does the judging.
 func (w *Work) judged(ctx context.Context, at string, j state.Judging) (state.Result, error) {
-	facts, err := w.facts(ctx, j)
+	facts, err := w.facts(ctx, at, j)
 	if err != nil {
 		return state.Result{}, err
 	}
@@ -107,8 +107,10 @@ func (w *Work) judged(ctx context.Context, at string, j state.Judging) (state.Re
 	if job.ChampionPublic, err = w.figures(ctx, at, staged.Kit, j.Against, facts); err != nil {
 		return state.Result{}, err
 	}
-	res, err := w.Judge.Judge(ctx, job)
-	return resultOf(res), err
+	judged, err := w.Judge.Judge(ctx, job)
+	res := resultOf(judged)
+	res.Patch = facts.patch
+	return res, err
 }
 
 func resultOf(r judge.Result) state.Result {
@@ -152,7 +154,8 @@ type judgingFacts struct {
 	from, to uint64
 }
 
-func (w *Work) facts(ctx context.Context, j state.Judging) (f judgingFacts, err error) {
+func (w *Work) facts(ctx context.Context, at string, j state.Judging) (f judgingFacts, err error) {
+	event := uint64(0)
 	err = w.controller.look(ctx, func(s *state.State, _ time.Time) error {
 		r := s.Run(j.Run)
 		if r == nil || j.Attempt != 0 && r.Attempt(j.Attempt) == nil {
@@ -160,7 +163,7 @@ func (w *Work) facts(ctx context.Context, j state.Judging) (f judgingFacts, err 
 		}
 		f.source = *r.Created.Source
 		if a := r.Attempt(j.Attempt); a != nil {
-			f.patch = a.Patch
+			event = a.Event
 		}
 		if a := r.Attempt(j.Against); a != nil {
 			f.championPatch, f.from, f.to = a.Patch, a.From, a.To
@@ -169,5 +172,18 @@ func (w *Work) facts(ctx context.Context, j state.Judging) (f judgingFacts, err 
 		}
 		return nil
 	})
+	if err == nil && event != 0 {
+		f.patch, err = w.patchOf(ctx, at, event)
+	}
 	return f, err
+}
+
+// patchOf reads the name of an attempt's patch from its event.
+func (w *Work) patchOf(ctx context.Context, at string, event uint64) (string, error) {
+	events, err := w.controller.events(ctx, at, event, event)
+	if err != nil {
+		return "", err
+	}
+	b, err := wire.DecodeBody[wire.Attempt](events[0])
+	return b.Patch, err
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/go-json-experiment/json"
+
 	"thermite/pkg/wire"
 )
 
@@ -80,7 +82,7 @@ func (r *Run) apply(e wire.Event) error {
 	case wire.KindDisqualified:
 		return does(e, func(b wire.Disqualified) {
 			if a := r.Attempt(b.Attempt); a != nil {
-				a.Disqualified, a.Waits = true, false
+				a.Disqualified, a.Waits, a.Asked = true, false, 0
 				r.uncrown(b.Attempt)
 			}
 		})
@@ -121,9 +123,17 @@ func (r *Run) resumed(at wire.Time) {
 func (r *Run) ended(outcome string) {
 	r.Ended, r.Paused, r.PausedAt = outcome, nil, wire.Time{}
 	r.Queue, r.Proposed, r.Working = nil, nil, nil
+	champion := map[uint64]bool{}
+	for _, c := range r.Champions {
+		champion[c.Attempt] = true
+	}
 	for i := range r.Attempts {
-		r.Attempts[i].Waits = false
-		r.Attempts[i].forgetDetails()
+		a := &r.Attempts[i]
+		a.Waits, a.Asked = false, 0
+		a.forgetDetails()
+		if !champion[uint64(i)+1] {
+			a.Patch = ""
+		}
 	}
 	if r.Created.Source == nil { // none of it can be judged again
 		r.Attempts, r.Crowns, r.Champions = nil, nil, nil
@@ -240,35 +250,33 @@ func (r *Run) attempted(e wire.Event, b wire.Attempt) error {
 
 // step notes where a judging's events begin.
 func (r *Run) step(e wire.Event) error {
-	b, err := stepOf(e)
+	attempt, err := stepOf(e)
 	if err != nil {
 		return err
 	}
-	if b.Attempt == 0 {
+	if attempt == 0 {
 		if r.Base == nil {
 			r.Base = &Base{From: e.ID}
 		}
 		r.Base.To = e.ID
 		return nil
 	}
-	if a := r.Attempt(b.Attempt); a != nil && a.To >= a.From {
+	if a := r.Attempt(attempt); a != nil && a.To >= a.From {
 		a.From, a.To = e.ID, 0 // the first of its judging; its verdict ends it
 	}
 	return nil
 }
 
-func stepOf(e wire.Event) (wire.Step, error) {
-	switch e.Kind {
-	case wire.KindBuild:
-		b, err := wire.DecodeBody[wire.Build](e)
-		return b.Step, err
-	case wire.KindCheck:
-		b, err := wire.DecodeBody[wire.Check](e)
-		return b.Step, err
-	default:
-		b, err := wire.DecodeBody[wire.Measure](e)
-		return b.Step, err
+// stepOf gives the attempt that a step's event is of. Its figures are for
+// others to read.
+func stepOf(e wire.Event) (attempt uint64, err error) {
+	var b struct {
+		Attempt uint64 `json:"attempt"`
 	}
+	if err := json.Unmarshal(e.Body, &b); err != nil {
+		return 0, fmt.Errorf("reading the body of event %d (%s): %w", e.ID, e.Kind, err)
+	}
+	return b.Attempt, nil
 }
 
 func (r *Run) verdict(e wire.Event, b wire.Verdict) {
@@ -279,7 +287,7 @@ func (r *Run) verdict(e wire.Event, b wire.Verdict) {
 	if a.To >= a.From { // it came to no step
 		a.From = e.ID
 	}
-	a.To, a.Outcome, a.Score, a.Waits, a.Allow = e.ID, b.Outcome, b.Score, false, false
+	a.To, a.Outcome, a.Score, a.Waits, a.Allow, a.Asked = e.ID, b.Outcome, b.Score, false, false, 0
 	switch {
 	case b.Outcome == wire.VerdictPromoted:
 	case r.Champion() == b.Attempt, b.Outcome != OutcomeBetter && b.Outcome != OutcomeNotBetter:

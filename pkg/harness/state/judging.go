@@ -11,6 +11,8 @@ import (
 type Result struct {
 	// Build, Check and Measure are nil for a step it did not come to.
 	Build, Check, Measure *wire.Step
+	// Patch names the attempt's patch.
+	Patch string
 	// Verdict is what was decided; the base's is promoted, or says how it
 	// fails.
 	Verdict *wire.Verdict
@@ -34,7 +36,7 @@ func (s *State) Judged(j Judging, res Result) ([]ledger.Draft, error) {
 	v := *res.Verdict
 	v.Attempt, v.Judging, v.Against, v.Why = j.Attempt, j.Number, j.Against, Clip(v.Why, maxWhy)
 	all := append(steps(j, res), draft{judge, About("attempt", j.Attempt), v})
-	if c := r.crowned(j, v, a.Patch); c != nil {
+	if c := r.crowned(j, v, res.Patch); c != nil {
 		all = append(all, draft{judge, About("attempt", c.Attempt), *c})
 	}
 	return r.drafts(all...)

@@ -120,12 +120,13 @@ type Base struct {
 // Attempt is a candidate.
 type Attempt struct {
 	Trial uint64 `json:"trial"`
-	// Patch names its patch.
-	Patch string `json:"patch"`
-	// Event is the one that submitted it, and Asked the one that has it
-	// judged: the same, or the newest that had it judged again.
+	// Patch names its patch. When its run has ended, only what became the
+	// champion has it here; its event always does.
+	Patch string `json:"patch,omitzero"`
+	// Event is the one that submitted it, and Asked, while it waits, the one
+	// that has it judged: the same, or one that has it judged again.
 	Event uint64 `json:"event"`
-	Asked uint64 `json:"asked"`
+	Asked uint64 `json:"asked,omitzero"`
 	// Judging counts its judgings; the last is still to come while it waits.
 	Judging uint64 `json:"judging"`
 	Waits   bool   `json:"waits,omitzero"`

@@ -125,6 +125,7 @@ func (w *world) judge(outcome string, score float64) state.Judging {
 		w.t.Fatalf("nothing waits to be judged")
 	}
 	res := measured(outcome, score)
+	res.Patch = fmt.Sprintf("%064x", j.Attempt)
 	if got := w.add(w.s.Judged(*j, res)); len(got) == 0 {
 		w.t.Fatalf("the judging %+v came to nothing", *j)
 	}
