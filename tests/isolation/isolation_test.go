@@ -250,7 +250,7 @@ var whatIsHeld = []struct {
 	{"other lane", func(name, _ string) bool {
 		return strings.HasPrefix(name, "state/work/lanes/") && strings.HasSuffix(name, "/project/work.sh")
 	}},
-	{"other trial's file", func(name, _ string) bool { return strings.HasSuffix(name, "/home/trial.json") }},
+	{"other trial's file", func(name, _ string) bool { return filepath.Base(name) == "trial.json" }},
 	{"hidden answer", func(name, path string) bool {
 		b, _ := os.ReadFile(path)
 		return filepath.Base(name) == "answer" && strings.HasPrefix(string(b), "hidden-answer-")

@@ -65,6 +65,15 @@ func worlds(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Run("own user", func(t *testing.T) { test(t, newWorld(t, nil)) })
 }
 
+// oneWorld is the one of worlds that has the most to it.
+func oneWorld(t testing.TB) *world {
+	t.Helper()
+	if os.Geteuid() == 0 {
+		return newWorld(t, users)
+	}
+	return newWorld(t, nil)
+}
+
 func newWorld(t testing.TB, users map[string]int) *world {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "lanes") // a socket's path must be short, and roles pass through it
