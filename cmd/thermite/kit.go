@@ -14,7 +14,7 @@ import (
 )
 
 func kitCommand(a *app) *cobra.Command {
-	return group("kit", "show the problems that ship, and make and check your own", kitListCommand(a), kitShowCommand(a))
+	return group("kit", "show the problems that ship, and make and check your own", kitListCommand(a), kitShowCommand(a), kitCheckCommand(a), kitNewCommand(a))
 }
 
 func kitListCommand(a *app) *cobra.Command {
