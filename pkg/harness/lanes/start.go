@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"thermite/pkg/harness/steps"
 	"thermite/pkg/wire"
 )
 
@@ -36,7 +37,7 @@ func (l *Lanes) Start(ctx context.Context, lane uint64, w Worker) (wire.BrokerSt
 	project, home := filepath.Join(dir, projectName), filepath.Join(dir, homeName)
 	env := map[string]string{"PATH": l.cfg.Path, "HOME": home, "TMPDIR": "/tmp"}
 	maps.Copy(env, w.Env)
-	started, err := l.cfg.Roles.Start(ctx, wire.BrokerStart{ID: w.ID, Role: RoleOf(lane), Argv: w.Argv, Env: env, Cwd: project,
+	started, err := steps.Start(ctx, l.cfg.Roles, wire.BrokerStart{ID: w.ID, Role: RoleOf(lane), Argv: w.Argv, Env: env, Cwd: project,
 		Limits: w.Limits, Deadline: w.Deadline, Ports: w.Ports, ReadOnly: w.ReadOnly, ReadWrite: []string{project, home}})
 	if err != nil {
 		return wire.BrokerStarted{}, fmt.Errorf("starting the worker of lane %d: %w", lane, err)

@@ -121,9 +121,7 @@ func (r *Runner) Run(ctx context.Context, s Step) (result wire.StepResult, err e
 	}
 	defer clean()
 	defer r.end(start.ID) // after a failed start too: it may be the answer that failed
-	starting, stop := lingering(ctx)
-	started, err := r.cfg.Roles.Start(starting, start)
-	stop()
+	started, err := Start(ctx, r.cfg.Roles, start)
 	if err != nil {
 		return result, fmt.Errorf("running a step as %s: %w", s.Role, err)
 	}
@@ -140,18 +138,17 @@ func (r *Runner) Run(ctx context.Context, s Step) (result wire.StepResult, err e
 	return result, nil
 }
 
-// lingering is a context that ends some time after ctx: a start that is under
-// way must be known to have failed, or else its process runs unseen.
-func lingering(ctx context.Context) (context.Context, func()) {
+// Start has the broker start a process. When ctx ends meanwhile it goes on a
+// while, as it must be known to have failed, or else the process runs unseen:
+// who then ends the process by its id, in any case, has none left.
+func Start(ctx context.Context, roles Broker, s wire.BrokerStart) (wire.BrokerStarted, error) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() {
+	defer cancel()
+	defer context.AfterFunc(ctx, func() {
 		end := time.AfterFunc(maxEnd, cancel)
 		context.AfterFunc(longer, func() { end.Stop() })
-	})
-	return longer, func() {
-		stop()
-		cancel()
-	}
+	})()
+	return roles.Start(longer, s)
 }
 
 // start is what the broker is asked; clean removes what it took.
