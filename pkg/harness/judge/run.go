@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"thermite/pkg/harness/judge/decide"
+	"thermite/pkg/harness/steps"
 	"thermite/pkg/kit"
 	"thermite/pkg/wire"
 )
@@ -56,7 +57,7 @@ func (g *judging) run(ctx context.Context, p planned) (r ran, err error) {
 	if err != nil {
 		return r, err
 	}
-	_, err = g.j.cfg.Roles.Start(ctx, start)
+	_, err = steps.Start(ctx, g.j.cfg.Roles, start)
 	if problem := (*wire.BrokerProblem)(nil); errors.As(err, &problem) {
 		switch {
 		case problem.Code == wire.BrokerRefused:
