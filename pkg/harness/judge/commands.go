@@ -75,7 +75,11 @@ func failing(err error) *failure {
 		if e.Exited.Lost || e.Exited.Killed || e.Exited.Over == "" && !e.Exited.TimedOut && e.Exited.Signal == "" {
 			return nil
 		}
-		return &failure{why: e.Error(), output: e.Said, wall: e.Exited.Wall}
+		f := &failure{why: e.Error(), output: e.Said, wall: e.Exited.Wall}
+		if e.Exited.Over == "" && !e.Exited.TimedOut {
+			f.why = "it was ended by " + e.Exited.Signal
+		}
+		return f
 	}
 	if e.Done.Run == nil && !e.Done.Refused {
 		if notFound(e.Done.Error) {

@@ -16,6 +16,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"regexp"
 	"sync"
 	"time"
 
@@ -75,6 +76,9 @@ type Judge struct {
 	// often one that is the same is promoted.
 	always bool
 
+	// names matches the folders' paths.
+	names *regexp.Regexp
+
 	making keyed
 	sweeps sync.WaitGroup
 }
@@ -85,6 +89,7 @@ func New(cfg Config) (*Judge, error) {
 		return nil, fmt.Errorf("making the judge: its key has %d bytes, not 32", len(cfg.Key))
 	}
 	j := &Judge{cfg: cfg, making: keyed{locks: map[string]chan struct{}{}}}
+	j.names = regexp.MustCompile(regexp.QuoteMeta(j.folders()) + "/[0-9a-f]{32}")
 	err := errors.Join(folder(j.folders(), 0o711), folder(filepath.Join(cfg.Dir, "judge-kept"), 0o700))
 	if err == nil {
 		j.steps, err = steps.New(steps.Config{Roles: cfg.Roles, Argv: cfg.Step, Dir: filepath.Join(cfg.Dir, "judge-jobs"), Rand: cfg.Rand, Log: cfg.Log})
@@ -192,6 +197,7 @@ func (j *Judge) judge(ctx context.Context, job Job, do func(*judging, context.Co
 	if err := do(g, ctx); err != nil {
 		return res, failed(err)
 	}
+	g.hide()
 	return g.res, nil
 }
 

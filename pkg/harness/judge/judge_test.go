@@ -43,7 +43,7 @@ func TestVerdicts(t *testing.T) {
 			"build hangs":          {with(staged, map[string]string{"build": "sleep 600"}), "failed", "build", "sh took more than 4s"},
 			"build fills the disk": {with(staged, map[string]string{"build": "head -c 100000000 /dev/zero > big; sleep 600"}), "failed", "build", ""},
 			"build prints":         {with(staged, map[string]string{"build": "yes"}), "failed", "build", ""},
-			"build kills the step": {with(staged, map[string]string{"build": "kill -9 $PPID; sleep 600"}), "failed", "build", ""},
+			"build kills the step": {with(staged, map[string]string{"build": "kill -9 $PPID; sleep 600"}), "failed", "build", "SIGKILL"},
 			"ends with 3":          {run(staged, value+`; exit 3`), "failed", "run", "it ended with 3"},
 			"crashes":              {run(staged, `kill -SEGV $$`), "failed", "run", "it was ended by SIGSEGV"},
 			"hangs":                {run(staged, value+`; sleep 600`), "failed", "run", "it took more than 4s"},
@@ -57,7 +57,7 @@ func TestVerdicts(t *testing.T) {
 			"another file":         {run(staged, value+`; echo mine > "$2/time"`), "refused", "run", "time: is not for it to leave"},
 			"a link":               {run(staged, `ln -s /etc/hostname "$2/value"`), "refused", "run", "value: is a symbolic link"},
 			"a pipe":               {run(staged, `mkfifo "$2/value"`), "refused", "run", "value: is no plain file"},
-			"shut away":            {run(staged, value+`; chmod 0 "$2/value" "$2"`), "", "", ""},
+			"shut away":            {run(staged, value+`; chmod 0 "$2/value"; id -u`), "failed", "run", "permission denied"},
 			"many folders":         {run(staged, value+`; cd "$2"; i=0; while [ $i -lt 100 ]; do mkdir d; cd d; i=$((i+1)); done`), "refused", "run", "folders deep"},
 			"leaves a process":     {run(staged, `(setsid sh -c 'sleep 1; echo 50 > "$1/value"' x "$2" >/dev/null 2>&1 &)`), "refused", "check", "there is no value"},
 			"holds its outputs":    {run(staged, value+`; (setsid sleep 600 &)`), "promoted", "", ""},
@@ -74,6 +74,9 @@ func TestVerdicts(t *testing.T) {
 				}
 				w.check(r)
 				v := r.Verdict
+				if strings.Contains(v.Why+r.Build.Why+r.Build.Output, w.config.Dir) {
+					t.Errorf("it tells of the judge's folders: %+v", v)
+				}
 				if c.outcome == "" && v.Outcome == "promoted" && c.step != "" || c.outcome != "" && v.Outcome != c.outcome && !stoppedTwoWays(name, v.Outcome) ||
 					c.step != "" && v.Step != c.step || !strings.Contains(v.Why, c.why) {
 					t.Errorf("it is %s at %q: %s", v.Outcome, v.Step, v.Why)

@@ -129,7 +129,7 @@ func (g *judging) collect(ctx context.Context, runs []ran) error {
 	for i, done := range result.Ops {
 		switch r := &runs[of[i]]; {
 		case done.Refused:
-			r.fails(kit.StepRun, decide.Refused, "what it left is not what it may: "+done.Error)
+			r.fails(kit.StepRun, decide.Refused, done.Error)
 		case done.Error != "":
 			r.fails(kit.StepRun, decide.Failed, "what it left can't be read: "+done.Error)
 		}

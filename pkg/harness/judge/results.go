@@ -139,3 +139,19 @@ func (g *judging) ended(outcome, step, why string) {
 	v.Score, v.Low, v.High, v.Values = nil, nil, nil, nil
 	g.res.Measure = nil
 }
+
+// hide leaves the judge's folders' names out of what is told.
+func (g *judging) hide() {
+	plain := func(s *string) { *s = g.j.names.ReplaceAllLiteralString(*s, "…") }
+	plain(&g.res.Verdict.Why)
+	for _, s := range []*wire.Step{g.res.Build, g.res.Check, g.res.Measure} {
+		if s == nil {
+			continue
+		}
+		plain(&s.Why)
+		plain(&s.Output)
+		for i := range s.Cases {
+			plain(&s.Cases[i].Why)
+		}
+	}
+}

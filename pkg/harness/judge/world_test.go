@@ -26,6 +26,13 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "step" {
 		os.Exit(step.Main())
 	}
+	if len(os.Args) > 2 && os.Args[1] == "judge" {
+		if err := judgeMain(os.Args[2]); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	os.Exit(m.Run())
 }
 

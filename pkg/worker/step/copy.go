@@ -22,10 +22,11 @@ const maxCopied = 1_000_000
 // copyFiles copies plain files. Where the file system can, a copy shares the
 // bytes until one of the two is written.
 func copyFiles(op wire.StepCopy) error {
-	if err := copyAll(op); err != nil {
-		return fmt.Errorf("copying %s to %s: %w", op.From, op.To, err)
+	err := copyAll(op)
+	if err == nil || kit.IsRefused(err) {
+		return err
 	}
-	return nil
+	return fmt.Errorf("copying %s to %s: %w", op.From, op.To, err)
 }
 
 func copyAll(op wire.StepCopy) error {
@@ -58,7 +59,7 @@ func (c *copier) visit(in *os.Root, name, p string, info fs.FileInfo) error {
 		if !c.op.Strict {
 			return nil
 		}
-		return &kit.Refused{What: "what is there", Faults: []kit.Fault{{Path: strings.ToValidUTF8(p, "?"), Why: why}}}
+		return &kit.Refused{What: "what it left", Faults: []kit.Fault{{Path: strings.ToValidUTF8(p, "?"), Why: why}}}
 	}
 	// A file's size may be more than it takes: it is what a copy takes.
 	if c.size += info.Size(); c.op.Most > 0 && c.size > c.op.Most {

@@ -212,5 +212,5 @@ func (w *walker) entry(root *os.Root, name, p string, deep int) error {
 
 // tooMuch is what a folder holds that none may.
 func tooMuch(why string) error {
-	return &kit.Refused{What: "the folder", Faults: []kit.Fault{{Why: why}}}
+	return &kit.Refused{What: "what it left", Faults: []kit.Fault{{Why: why}}}
 }

@@ -352,7 +352,7 @@ func TestStrictCopy(t *testing.T) {
 		if err := plant(p); err != nil {
 			t.Fatal(err)
 		}
-		if d := strict(); !d.Refused || !strings.Contains(d.Error, "is refused: "+name) {
+		if d := strict(); !d.Refused || !strings.Contains(d.Error, "what it left is refused: "+name) {
 			t.Errorf("%s: %+v", name, d)
 		}
 		if err := os.Remove(p); err != nil {
