@@ -296,6 +296,12 @@ func TestExitCodes(t *testing.T) {
 		"rig list", "rig show lathe", "rig events lathe", "rig history lathe", "rig add lathe", "rig accept-key lathe abc",
 		"rig token lathe --yes", "rig retire lathe --yes", "rig restore lathe", "bus", "health", "audit", "needs", "needs list",
 		"needs seen 1", "token list", "token add wall", "token revoke 1 --yes",
+		"kit list", "kit show bytecount", "run list", "run start bytecount", "run start bytecount --rig lathe", "run show p", "run show lathe/p", "run set lathe/p --lanes 2",
+		"run pause lathe/p", "run resume lathe/p", "run stop lathe/p --yes", "run queue list lathe/p", "run queue add lathe/p x", "run queue move lathe/p 1 end",
+		"run queue edit lathe/p 1 --title x", "run queue drop lathe/p 1", "run trial list lathe/p", "run trial message lathe/p 1 x", "run trial stop lathe/p 1",
+		"attempt list lathe/p", "attempt show lathe/p 1", "attempt patch lathe/p 1", "attempt disqualify lathe/p 1 --why x", "attempt rejudge lathe/p 1",
+		"champion lathe/p", "champion lathe/p --patch", "campaign list", "campaign show c", "command list",
+		"command show aaaaaaaaaaaaaaaaaaaaaaaaaa", "command cancel aaaaaaaaaaaaaaaaaaaaaaaaaa",
 	} {
 		for server, want := range map[*scripted]int{refuses: 3, fails: 1, away: 4} {
 			if got := server.thermite(t.Context(), t, strings.Fields(args)...); got.code != want || got.out != "" || got.errors == "" {
@@ -308,7 +314,7 @@ func TestExitCodes(t *testing.T) {
 // Promise: nothing is asked without a terminal, and nothing that takes
 // something away is done without a yes.
 func TestNothingIsTakenAwayWithoutAYes(t *testing.T) {
-	for _, args := range []string{"rig retire lathe", "rig token lathe", "token revoke 2"} {
+	for _, args := range []string{"rig retire lathe", "rig token lathe", "token revoke 2", "run stop lathe/p --no-wait"} {
 		s := serve(t, func(w http.ResponseWriter, r *http.Request, _ string) { respond(t, w, http.StatusOK, struct{}{}) })
 		got := s.thermite(t.Context(), t, strings.Fields(args)...)
 		if got.code != 2 || !strings.Contains(got.errors, "--yes") {

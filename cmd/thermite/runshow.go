@@ -68,6 +68,9 @@ func (a *app) runFacts(v service.RunView) *table {
 	if r.Base != nil && r.Base.Score != nil {
 		fact("base", scoreOf(r.Base.Score))
 	}
+	if r.Champion == nil && r.State == service.RunRunning {
+		fact("base", "being judged, before any trial works")
+	}
 	fact("best", bestWords(r))
 	fact("", spark(bests(r)))
 	return t

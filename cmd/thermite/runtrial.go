@@ -27,6 +27,9 @@ func trialListCommand(a *app) *cobra.Command {
 			if a.json {
 				return a.printJSON(trialList{run.Rig, run.Run.Run, run.Lanes, run.Past})
 			}
+			if run.Trials == 0 {
+				a.warn("No trial of it has begun yet.")
+			}
 			return a.printTables(a.lanesTable(run.Run), a.pastTable(run.Run))
 		})
 	cmd.Aliases = []string{"ls"}
