@@ -196,7 +196,12 @@ func (b *tab) fine() {
 // shown are the pages to look at, by the name of their picture.
 var shown = []struct{ name, path string }{
 	{"home", "/"}, {"needs", "/needs"}, {"rigs", "/rigs"}, {"rig", "/rigs/beta"}, {"rig-evil", "/rigs/alpha"}, {"rig-silent", "/rigs/silent"},
-	{"rig-retired", "/rigs/gone"}, {"run", "/rigs/beta/runs/fast-1"}, {"runs", "/rigs/beta/runs"}, {"events", "/rigs/beta/events"}, {"event", "/rigs/beta/events/30"},
+	{"rig-retired", "/rigs/gone"}, {"rig-run", "/rigs/beta/runs/fast-1"}, {"rig-runs", "/rigs/beta/runs"},
+	{"runs", "/runs"}, {"start", "/runs/new"}, {"run", "/rigs/delta/runs/pack-1"}, {"run-evil", "/rigs/alpha/runs/evil-1"}, {"run-queue", "/rigs/delta/runs/pack-1/queue"},
+	{"run-attempts", "/rigs/delta/runs/pack-1/attempts"}, {"run-attempt", "/rigs/delta/runs/pack-1/attempts/13"}, {"run-attempt-evil", "/rigs/alpha/runs/evil-1/attempts/1"},
+	{"run-champions", "/rigs/delta/runs/pack-1/champions"}, {"run-history", "/rigs/delta/runs/pack-1/history"}, {"campaigns", "/campaigns"},
+	{"campaign", "/campaigns/packing"}, {"kits", "/kits"}, {"kit", "/kits/circle-packing-26"}, {"rig-commands", "/rigs/delta/commands"},
+	{"events", "/rigs/beta/events"}, {"event", "/rigs/beta/events/30"},
 	{"history", "/rigs/beta/history"}, {"audit", "/audit"}, {"bus", "/metrics/bus"}, {"settings-bus", "/settings/bus"},
 	{"settings-tokens", "/settings/tokens"}, {"settings-about", "/settings/about"},
 }

@@ -109,7 +109,7 @@ func boardPlot(campaign string, n int, b service.Board, now time.Time) plot {
 		p.Empty = "No run on this board has a score yet."
 		return p
 	}
-	s := newScale(slices.Min(scores), slices.Max(scores), 4)
+	s := newScale(slices.Min(scores), slices.Max(scores), 5)
 	p.YTicks, p.Grid = s.ticks()
 	longest = max(longest, time.Second)
 	for i := range 5 {

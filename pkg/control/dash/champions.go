@@ -65,7 +65,7 @@ func championPlot(rig, ledger string, r service.Run) plot {
 			}
 		}
 	}
-	c.scale = newScale(low, high, 4)
+	c.scale = newScale(low, high, 5)
 	p.YTicks, p.Grid = c.scale.ticks()
 	p.XTicks = xCounts(0, c.end)
 	band := c.band()

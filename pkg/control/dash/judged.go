@@ -188,14 +188,20 @@ type ancestor struct {
 	Title   string
 	Score   *float64
 	Here    bool
+	// More, if it is not 0, counts those that are left out here.
+	More int
 }
 
-// mostAncestors bounds a lineage: a rig may say anything.
-const mostAncestors = 200
+// mostAncestors bounds a lineage: a rig may say anything. Of a long one the
+// newest and the kit's base are shown.
+const (
+	mostAncestors  = 10_000
+	ancestorsShown = 7
+)
 
 // lineage gives what the attempt goes back to, the kit's base first.
 func lineage(r service.Run, a service.Attempt) []ancestor {
-	list := []ancestor{{a.Attempt, a.Title, a.Score, true}}
+	list := []ancestor{{Attempt: a.Attempt, Title: a.Title, Score: a.Score, Here: true}}
 	for n := a; n.Attempt != 0 && len(list) < mostAncestors; {
 		parent, ok := r.Attempt(n.Parent)
 		if n.Parent >= n.Attempt || !ok {
@@ -204,10 +210,13 @@ func lineage(r service.Run, a service.Attempt) []ancestor {
 			}
 			break
 		}
-		list = append(list, ancestor{parent.Attempt, parent.Title, parent.Score, false})
+		list = append(list, ancestor{Attempt: parent.Attempt, Title: parent.Title, Score: parent.Score})
 		n = parent
 	}
 	slices.Reverse(list)
+	if more := len(list) - 1 - ancestorsShown; more > 1 {
+		list = slices.Concat(list[:1], []ancestor{{More: more}}, list[1+more:])
+	}
 	return list
 }
 
@@ -218,9 +227,9 @@ type effectPlot struct {
 	// Bar is the interval, of which Center is the middle.
 	BarX, BarW, Center string
 	Zero, Least        string
-	// LeastAnchor and ZeroAnchor keep the words apart.
+	// ZeroAnchor and LeastAnchor keep the words inside.
 	ZeroAnchor, LeastAnchor string
-	Text, Interval          string
+	Text, Unit, Interval    string
 	LeastText               string
 	Confidence              string
 	Pairs                   uint64
@@ -245,9 +254,9 @@ func effectOf(e *wire.Effect, m *wire.Metric) *effectPlot {
 	say := func(v float64) string { return effectText(v, e.Relative) }
 	p := &effectPlot{BarX: at(e.Low), BarW: percent((e.High - e.Low) / (high - low)), Center: at(e.Center), Zero: at(0), Least: at(e.Least),
 		Text: say(e.Center), Interval: say(e.Low) + " to " + say(e.High), LeastText: say(e.Least), Confidence: score(100*e.Confidence) + " %", Pairs: e.Pairs,
-		ZeroAnchor: "end", LeastAnchor: "start"}
+		ZeroAnchor: anchor((0 - low) / (high - low)), LeastAnchor: anchor((e.Least - low) / (high - low))}
 	if m != nil && m.Unit != "" && !e.Relative {
-		p.Text += " " + m.Unit
+		p.Unit = m.Unit
 	}
 	switch {
 	case e.Low >= e.Least && e.Low > 0:
@@ -260,6 +269,17 @@ func effectOf(e *wire.Effect, m *wire.Metric) *effectPlot {
 		p.Class, p.Words = "unclear", "the interval does not clear what a promotion needs"
 	}
 	return p
+}
+
+// anchor keeps a word at a place inside the drawing.
+func anchor(at float64) string {
+	switch {
+	case at < 0.25:
+		return "start"
+	case at > 0.75:
+		return "end"
+	}
+	return "middle"
 }
 
 // effectText writes an effect; a relative one in percent.

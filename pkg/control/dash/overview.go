@@ -57,8 +57,8 @@ type laneNow struct {
 
 // spent is how much of a part of its budget a run used.
 type spent struct {
-	Name, Used, Of string
-	Percent        int
+	Name, Of string
+	Percent  int
 }
 
 func (v *visit) showOverview(p *problem, status int) error {
@@ -99,7 +99,7 @@ func gain(r service.Run) string {
 // against says how a score differs from another one: as a number, and as a
 // part of the other.
 func against(v, than float64) string {
-	words := signed(v - than)
+	words := signedDigits(v-than, 4)
 	if than != 0 {
 		words += fmt.Sprintf(" (%s %%)", signedDigits(100*(v-than)/abs(than), 3))
 	}
@@ -125,16 +125,26 @@ func budget(r service.Run, elapsed time.Duration) []spent {
 		return nil
 	}
 	var list []spent
-	part := func(name string, used, of float64, usedWords, ofWords string) {
-		list = append(list, spent{name, usedWords, ofWords, int(min(100, 100*used/of))})
+	part := func(name string, used, of float64, words string) {
+		list = append(list, spent{name, words, int(min(100, 100*used/of))})
 	}
 	if n := r.Budget.Attempts; n > 0 {
-		part("Attempts", float64(r.Attempts), float64(n), count(r.Attempts), count(n))
+		part("Attempts", float64(r.Attempts), float64(n), count(n))
 	}
 	if ms := r.Budget.WallMS; ms > 0 {
-		part("Time", float64(elapsed.Milliseconds()), float64(ms), millis(uint64(elapsed.Milliseconds())), millis(ms))
+		part("Time", float64(elapsed.Milliseconds()), float64(ms), millis(ms))
 	}
 	return list
+}
+
+// Spent gives what was used of a part of the budget; nil when that has no
+// bound.
+func (p overviewPage) Spent(name string) *spent {
+	i := slices.IndexFunc(p.Budget, func(s spent) bool { return s.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &p.Budget[i]
 }
 
 // verdictOrder is how a bar of verdicts goes, the best first.

@@ -183,6 +183,10 @@ index 1b2c3d4..5e6f7a8 100644
 // packed publishes a run with its story: n attempts, one suspect, one
 // disqualified, one judged again, a queue with ideas, a trial that ended.
 func (w *world) packed(rig, run string, n int, seed uint64) *packing {
+	w.t.Helper()
+	if err := w.runs.Assign(w.t.Context(), run, rig, "packing", w.now()); err != nil {
+		w.t.Fatal(err)
+	}
 	p := newPacking(w, rig, run, seed)
 	for i := range n {
 		w.pass(4 * time.Second)

@@ -17,6 +17,7 @@ const (
 	linesShown = 25
 	stepsShown = 8
 	runsShown  = 8
+	lastOrders = 6
 )
 
 type rigPage struct {
@@ -35,6 +36,7 @@ type rigPage struct {
 	Loops          []loop
 	Steps          []service.HistoryStep
 	MoreSteps      bool
+	Commands       []service.Command
 	// NewestFrom is the place after which the newest events are read.
 	NewestFrom string
 	Key        string
@@ -60,13 +62,17 @@ func (v *visit) showRig(name string, p *problem, status int) error {
 	if err != nil {
 		return err
 	}
+	told, err := v.d.service.Commands(v.r.Context(), v.caller, service.CommandQuery{PageQuery: service.PageQuery{Limit: lastOrders}, Rig: name})
+	if err != nil {
+		return err
+	}
 	f, err := v.frame("Rig "+name, "rigs")
 	if err != nil {
 		return err
 	}
 	f.Live = p == nil
 	page := rigPage{frame: f, RigView: full, Earlier: earlierLedger(full), Steps: history.Steps, MoreSteps: history.Next != "",
-		Key: rand.Text(), Problem: p}
+		Commands: told.Commands, Key: rand.Text(), Problem: p}
 	page.fill()
 	return v.render("rig", status, page)
 }

@@ -242,7 +242,11 @@ func (c *scoreChart) labels() []label {
 		list = append(list, labelAt("tag", 0, c.y(*b), "-5", "start", "the kit's bound "+score(b)))
 	}
 	if b := baseScore(c.run); b != nil && *b >= c.scale.low && *b <= c.scale.high {
-		list = append(list, labelAt("tag", plotWidth, c.y(*b), "14", "end", "base "+score(b)))
+		dy := "-5"
+		if leastIsBest(c.run.Metric) {
+			dy = "14"
+		}
+		list = append(list, labelAt("tag", plotWidth, c.y(*b), dy, "end", "the kit's base "+score(b)))
 	}
 	if b := bestScore(c.run); b != nil && len(c.run.Champions) > 1 {
 		dy := "-9"

@@ -53,10 +53,16 @@ func tunablePlots(r service.Run) []plot {
 // above nothing, are drawn by their logarithm.
 func tunablePlot(r service.Run, name string, list []tried) plot {
 	low, high := list[0].value, list[0].value
-	least, most := list[0].score, list[0].score
+	var scores []float64
 	for _, t := range list {
 		low, high = min(low, t.value), max(high, t.value)
-		least, most = min(least, t.score), max(most, t.score)
+		scores = append(scores, t.score)
+	}
+	// The worst tenth is drawn at the edge: it would leave no room for the rest.
+	slices.Sort(scores)
+	least, most := scores[len(scores)/10], scores[len(scores)-1]
+	if leastIsBest(r.Metric) {
+		least, most = scores[0], scores[len(scores)-1-len(scores)/10]
 	}
 	log := low > 0 && high/low > 100
 	place := func(v float64) float64 {
@@ -69,6 +75,7 @@ func tunablePlot(r service.Run, name string, list []tried) plot {
 		return plotWidth * (v - low) / (high - low)
 	}
 	s := newScale(least, most, 2)
+	y := func(v float64) float64 { return s.y(min(max(v, s.low), s.high)) }
 	p := plot{ID: "tunable-" + name, Title: name, XUnit: "value", Desc: fmt.Sprintf("the score over %d values from %s to %s", len(list), score(low), score(high))}
 	if log {
 		p.XUnit = "value, by its logarithm"
@@ -83,11 +90,11 @@ func tunablePlot(r service.Run, name string, list []tried) plot {
 		case t.promoted:
 			class = "dot-up"
 		}
-		p.Paths = append(p.Paths, stroke{class, dot(place(t.value), s.y(t.score)), fmt.Sprintf("attempt %d: %s, score %s", t.attempt, score(t.value), score(t.score))})
+		p.Paths = append(p.Paths, stroke{class, dot(place(t.value), y(t.score)), fmt.Sprintf("attempt %d: %s, score %s", t.attempt, score(t.value), score(t.score))})
 	}
 	for _, t := range list {
 		if t.current {
-			p.Paths = append(p.Paths, stroke{"dot-good", dot(place(t.value), s.y(t.score)), fmt.Sprintf("the champion, attempt %d: %s, score %s", t.attempt, score(t.value), score(t.score))})
+			p.Paths = append(p.Paths, stroke{"dot-good", dot(place(t.value), y(t.score)), fmt.Sprintf("the champion, attempt %d: %s, score %s", t.attempt, score(t.value), score(t.score))})
 		}
 	}
 	return p
