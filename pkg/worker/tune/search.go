@@ -21,7 +21,7 @@ import (
 // The schedule, as measured on the kits that ship: see docs/workers.md.
 const (
 	// starts is how many of a run's attempts are places of a random start.
-	starts = 8
+	starts = 4
 	// mostSeen is how many attempts the model is made of: the best and the
 	// newest.
 	mostSeen = 128

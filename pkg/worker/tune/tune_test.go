@@ -112,7 +112,7 @@ func TestFindsTheTop(t *testing.T) {
 			t.Errorf("seed %d: the best of %d attempts is %v, of 10", seed, len(all), best)
 		}
 		for i, a := range all {
-			if a.Attempt.Title == "" || a.Attempt.Why == "" || i < 8 != strings.HasPrefix(a.Attempt.Title, "random start ") {
+			if a.Attempt.Title == "" || a.Attempt.Why == "" || i < 4 != strings.HasPrefix(a.Attempt.Title, "random start ") {
 				t.Errorf("attempt %d is %q because %q", i+1, a.Attempt.Title, a.Attempt.Why)
 			}
 		}
@@ -314,5 +314,32 @@ func TestFailsOnWhatIsNoWork(t *testing.T) {
 				t.Errorf("it ends with %+v, %v", r, err)
 			}
 		})
+	}
+}
+
+// Promise: of two places as good it takes the one whose runs take less time.
+func TestPrefersWhatTakesLess(t *testing.T) {
+	o := options(24, 1, func(n uint64, _ kit.Tree, values map[string]string) *wire.Verdict {
+		rate, _ := strconv.ParseFloat(values["rate"], 64)
+		return judged(n, -math.Pow(math.Abs(rate)-0.5, 2)) // as good at -0.5 as at 0.5
+	})
+	o.Wall = func(values map[string]string) float64 {
+		if rate, _ := strconv.ParseFloat(values["rate"], 64); rate > 0 {
+			return 60_000
+		}
+		return 10
+	}
+	w := trialtest.New(t, o)
+	if _, err := run(t, w); err != nil {
+		t.Fatal(err)
+	}
+	cheap := 0
+	for _, a := range w.Attempts()[4:] {
+		if rate, _ := strconv.ParseFloat(a.Attempt.Tunables["rate"], 64); rate <= 0 {
+			cheap++
+		}
+	}
+	if cheap < 15 {
+		t.Errorf("of 20 steps %d were where runs take no time", cheap)
 	}
 }
