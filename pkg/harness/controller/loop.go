@@ -273,6 +273,9 @@ func (l *loop) stop() {
 	for _, e := range l.begun {
 		<-e.done
 	}
+	if l.cfg.Work != nil {
+		l.cfg.Work.close()
+	}
 }
 
 // tell hands owner's messages to the workers they are for.

@@ -63,6 +63,9 @@ func (c *Controller) admit(ref ref, session trialapi.Session) (dismiss func()) {
 func (w *Work) trial(ctx context.Context, ref ref) {
 	log := w.controller.cfg.Log.With("run", ref.run, "trial", ref.number, "lane", ref.lane)
 	end := w.tried(ctx, ref)
+	if leaving(ctx) {
+		return // the next harness clears what is left
+	}
 	// The worker has ended, or never was: its folder goes with it.
 	clearing, cancel := context.WithTimeout(context.WithoutCancel(ctx), clearTime)
 	defer cancel()
@@ -82,14 +85,21 @@ func (w *Work) trial(ctx context.Context, ref ref) {
 	}
 }
 
+// leaving says that the harness stops: nobody waits for an end that is slow.
+func leaving(ctx context.Context) bool {
+	return ctx.Err() != nil && !errors.Is(context.Cause(ctx), errTrialEnded)
+}
+
 // Times of a trial's end.
 const (
 	// clearTime is how long its folder's end may take.
 	clearTime = time.Minute
 	// graceTime is how long a worker may take to end that is told to.
 	graceTime = 2 * time.Second
-	// endTime is how long its process's end may take.
-	endTime = 30 * time.Second
+	// endTime is how long its process's end may take, and leaveTime when the
+	// harness stops.
+	endTime   = 30 * time.Second
+	leaveTime = 3 * time.Second
 )
 
 // tried does the trial and says how it ended.
@@ -168,10 +178,13 @@ func (w *Work) runWorker(ctx context.Context, ref ref) (exited wire.BrokerExited
 // endWorker sees to it that a worker's process is gone: told to end, and then
 // made to.
 func (w *Work) endWorker(ctx context.Context, id string) {
-	cause := context.Cause(ctx)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
+	told, most := errors.Is(context.Cause(ctx), errTrialEnded), endTime
+	if leaving(ctx) {
+		most = leaveTime
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), most)
 	defer cancel()
-	if errors.Is(cause, errTrialEnded) && w.Roles.Signal(ctx, id, "SIGTERM") == nil {
+	if told && w.Roles.Signal(ctx, id, "SIGTERM") == nil {
 		grace, cancel := context.WithTimeout(ctx, graceTime)
 		_, _ = w.Roles.Wait(grace, id) // it is ended below, whatever this says
 		cancel()

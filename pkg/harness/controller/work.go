@@ -58,6 +58,9 @@ func (w *Work) open(ctx context.Context) ([]uint64, error) {
 	if err := w.endAll(ctx); err != nil {
 		return nil, fmt.Errorf("ending what the harness of before left running: %w", err)
 	}
+	if err := w.Judge.Clean(ctx); err != nil {
+		return nil, err
+	}
 	found := lanesOf(pong.Roles)
 	w.controller.cfg.Log.Info("the work begins", "launcher", pong.Launcher, "lanes", len(found))
 	return found, nil
@@ -104,6 +107,22 @@ func (w *Work) end(ctx context.Context, id string) error {
 		return err
 	}
 	return nil
+}
+
+// close waits until what judgings left is removed, but not for long: the next
+// start removes the rest.
+func (w *Work) close() {
+	done := make(chan struct{})
+	go func() {
+		w.Judge.Close()
+		close(done)
+	}()
+	timer := time.NewTimer(leaveTime)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+	}
 }
 
 // code is the broker's code of an error, if it is its answer.

@@ -1,0 +1,33 @@
+package harness_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"thermite/pkg/wire"
+)
+
+// BenchmarkVerdicts is verdicts an hour on the kit bytecount, whose worker
+// tunes one value: builds, runs in pairs and checks of 8 MiB each included.
+func BenchmarkVerdicts(b *testing.B) {
+	for _, lanes := range []uint64{1, 2} {
+		b.Run(fmt.Sprintf("lanes-%d", lanes), func(b *testing.B) {
+			w := newWorld(b, nil)
+			w.start()
+			a := wire.RunAssign{Run: "bytes", Campaign: "bench", Worker: "tune", Seed: 1, Lanes: lanes, Kit: wire.KitSource{Embedded: "bytecount"}}
+			if got := w.command(a); got.State != wire.CommandApplied {
+				b.Fatalf("assigning: %+v", got)
+			}
+			w.until("the base", kind(wire.KindChampion))
+			verdicts := w.ofKind(wire.KindVerdict)
+			began := time.Now()
+			for b.Loop() {
+				verdicts++
+				w.until("the next verdict", func(wire.Event) bool { return w.ofKind(wire.KindVerdict) >= verdicts })
+			}
+			b.ReportMetric(float64(b.N)/time.Since(began).Hours(), "verdicts/h")
+			w.stop()
+		})
+	}
+}
