@@ -39,4 +39,7 @@ var figures = []figure{
 	{bench: "harness/ledger.Append/batch-1", title: "ledger appends, one at a time, full sync (over bare SQLite)", unit: "events/s", more: true},
 	{bench: "harness/ledger.Append/batch-1000", title: "ledger appends, 1,000 at a time, full sync (over bare SQLite)", unit: "events/s", more: true},
 	{bench: "harness/ledger.Start/check-1000000", title: "a ledger of 1,000,000 events, opened and checked", unit: "ns/op"},
+	{bench: "harness/controller.Start", title: "… and the work known again, from the oldest snapshot there can be", unit: "ns/op", aim: 1e9},
+	{bench: "harness.Verdicts/lanes-1", title: "verdicts on bytecount, one lane", unit: "verdicts/h", more: true},
+	{bench: "harness.Verdicts/lanes-2", title: "… two lanes", unit: "verdicts/h", more: true},
 }
