@@ -45,7 +45,7 @@ func buildWorker() (path string, err error) {
 		return "", err
 	}
 	path = filepath.Join(workerDir, "thermite-worker")
-	out, err := exec.Command("go", "build", "-buildvcs=false", "-tags=sqlite_fts5", "-o", path, "thermite/cmd/thermite-worker").CombinedOutput()
+	out, err := exec.Command("go", "build", "-o", path, "thermite/cmd/thermite-worker").CombinedOutput()
 	if err != nil {
 		return "", errors.New(string(out))
 	}
