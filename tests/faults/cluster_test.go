@@ -39,6 +39,8 @@ type cluster struct {
 	url                 string
 	http                *http.Client
 	token               string
+	// more are further words of every harness's.
+	more []string
 }
 
 type rig struct {
@@ -52,7 +54,7 @@ const roomy = 8 << 30
 
 // start starts everything: rigs many, each making events at rate a second
 // until it has made total.
-func start(t *testing.T, rigs, total int, rate float64) *cluster {
+func start(t *testing.T, rigs, total int, rate float64, more ...string) *cluster {
 	t.Helper()
 	// The seed's minute, shortened: all rigs together report ten times a
 	// second.
@@ -62,7 +64,7 @@ func start(t *testing.T, rigs, total int, rate float64) *cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &cluster{t: t, dir: dir, maxStore: roomy, natsPort: freePort(t)}
+	c := &cluster{t: t, dir: dir, maxStore: roomy, natsPort: freePort(t), more: more}
 	t.Cleanup(c.stop)
 	c.controlWay = bustest.NewProxy(t, net.JoinHostPort("127.0.0.1", strconv.Itoa(c.natsPort)))
 	c.rigsWay = bustest.NewProxy(t, net.JoinHostPort("127.0.0.1", strconv.Itoa(c.natsPort)))
@@ -105,8 +107,9 @@ func (c *cluster) addRig(name string, seed, total int, rate, poll float64) {
 		c.t.Fatal(err)
 	}
 	r.harness = c.process(name+"-harness", nil, func() []string {
-		return []string{"thermite-harness", "--rig", name, "--state", filepath.Join(r.dir, "harness"), "--socket", socket,
-			"--sample", strconv.Itoa(total), "--sample-rate", strconv.FormatFloat(rate, 'f', -1, 64), "--sample-seed", strconv.Itoa(seed + 1)}
+		return append([]string{"thermite-harness", "--rig", name, "--state", filepath.Join(r.dir, "harness"), "--socket", socket,
+			"--sample", strconv.Itoa(total), "--sample-rate", strconv.FormatFloat(rate, 'f', -1, 64), "--sample-seed", strconv.Itoa(seed + 1),
+			"--control-key", filepath.Join(c.dir, "control", identity.PublicKeyFile)}, c.more...)
 	})
 	self, err := os.Executable()
 	if err != nil {
@@ -145,6 +148,12 @@ func (c *cluster) openAPI(state string) {
 
 // tryCall calls control's API as the owner.
 func (c *cluster) tryCall(method, path string, in, out any) error {
+	return c.tryOnce(method, path, "", in, out)
+}
+
+// tryOnce is tryCall with an idempotency key: however often it is tried, the
+// call is made once.
+func (c *cluster) tryOnce(method, path, key string, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
 		return err
@@ -158,6 +167,9 @@ func (c *cluster) tryCall(method, path string, in, out any) error {
 		return err
 	}
 	req.Header.Set("Authorization", "Bearer "+c.token)
+	if key != "" {
+		req.Header.Set("Idempotency-Key", key)
+	}
 	if in != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}

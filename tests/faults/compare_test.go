@@ -91,8 +91,8 @@ func sameEvents(got, want [][]byte) error {
 	return nil
 }
 
-// readStream reads all of EVENTS, by rig and ledger, as control's user.
-func (c *cluster) readStream() map[string][][]byte {
+// stream gives JetStream, as control's user.
+func (c *cluster) stream() jetstream.JetStream {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -109,11 +109,20 @@ func (c *cluster) readStream() map[string][][]byte {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	defer nc.Close()
+	c.t.Cleanup(nc.Close)
 	js, err := jetstream.New(nc)
 	if err != nil {
 		c.t.Fatal(err)
 	}
+	return js
+}
+
+// readStream reads all of EVENTS, by rig and ledger.
+func (c *cluster) readStream() map[string][][]byte {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	js := c.stream()
 	stream, err := js.Stream(ctx, wire.StreamEvents)
 	if err != nil {
 		c.t.Fatal(err)

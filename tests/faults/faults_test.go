@@ -36,12 +36,7 @@ func TestKillsOfTwentyRigs(t *testing.T) {
 // last event.
 func (c *cluster) torment(total uint64) {
 	c.t.Helper()
-	seed := *seedFlag
-	if seed == 0 {
-		seed = uint64(time.Now().UnixNano())
-	}
-	c.t.Logf("faults by -faults.seed=%d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := rand.New(rand.NewPCG(c.seed(), 0))
 	counts := make(map[string]int)
 	kills := 0
 	for written := 0.0; written < 1; written = c.written(total) {

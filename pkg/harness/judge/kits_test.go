@@ -1,26 +1,85 @@
 package judge_test
 
 import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"thermite/pkg/harness/judge"
 	"thermite/pkg/kit"
+	"thermite/pkg/kit/kittest"
 )
 
 // Promise: of each kit that ships, the cheats are refused by what the kit says
 // refuses them, on every launcher that can hold what they break; the win is
 // promoted, and what is the same is not.
 func TestKitsThatShip(t *testing.T) {
+	warm := t.TempDir()
+	model := httptest.NewServer(http.HandlerFunc(kittest.Model))
+	t.Cleanup(model.Close)
 	launchers(t, func(t *testing.T, w *world) {
-		for _, name := range []string{"bytecount", "circle-packing-26"} {
+		w.route(model.URL)
+		for _, name := range kit.Names() {
 			t.Run(name, func(t *testing.T) {
 				w := *w
 				w.t = t
-				w.fixtures(w.stage(kit.Source{Embedded: name}))
+				staged := w.stage(kit.Source{Embedded: name})
+				w.warm(staged, warm)
+				w.fixtures(staged)
 				w.empty()
+				w.copyWarm(warm)
 			})
 		}
 	})
+}
+
+// route gives the judge a model route.
+func (w *world) route(address string) {
+	w.t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	port, err := strconv.Atoi(u.Port())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.config.ModelPorts = []int{port}
+	w.config.ModelEnv = map[string]string{"OPENAI_BASE_URL": address + "/v1", "OPENAI_API_KEY": kittest.ModelKey, "OPENAI_MODEL": kittest.ModelName}
+	w.judge = w.newJudge()
+}
+
+// warm has the kit's setup begin with the caches of the kits before, so that
+// not each compiles Go's library.
+func (w *world) warm(staged *kit.Staged, warm string) {
+	w.t.Helper()
+	if out, err := exec.CommandContext(w.context(), "cp", "-r", warm, filepath.Join(staged.KitDir, "warm")).CombinedOutput(); err != nil {
+		w.t.Fatalf("%v: %s", err, out)
+	}
+	if out, err := exec.CommandContext(w.context(), "chmod", "-R", "a+rX", filepath.Join(staged.KitDir, "warm")).CombinedOutput(); err != nil {
+		w.t.Fatalf("%v: %s", err, out)
+	}
+	staged.Kit.Project.Setup = slices.Concat([][]string{{"cp", "-r", "{kit}/warm/.", "{cache}"}}, staged.Kit.Project.Setup)
+}
+
+// copyWarm keeps the caches that setup made.
+func (w *world) copyWarm(warm string) {
+	w.t.Helper()
+	caches, err := filepath.Glob(filepath.Join(w.config.Dir, "judge", "*", "t", "cache"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, c := range caches {
+		if out, err := exec.CommandContext(w.context(), "cp", "-rn", c+"/.", warm).CombinedOutput(); err != nil {
+			w.t.Fatalf("%v: %s", err, out)
+		}
+	}
 }
 
 // fixtures judges a kit's fixtures.
@@ -48,11 +107,11 @@ func (w *world) fixtures(staged *kit.Staged) {
 				t.Fatal(err)
 			}
 			w.check(r)
-			t.Logf("%s at %s: %s", r.Verdict.Outcome, r.Verdict.Step, r.Verdict.Why)
-			if r.Measure != nil && r.Measure.Effect != nil {
-				t.Logf("%+v", *r.Measure.Effect)
-			}
+			t.Logf("%s at %q: %s", r.Verdict.Outcome, r.Verdict.Step, r.Verdict.Why)
 			w.expect(f, r)
+			if t.Failed() && r.Measure != nil {
+				t.Logf("%+v %+v", r.Measure.Effect, r.Measure.Cases)
+			}
 		})
 	}
 }
@@ -61,7 +120,7 @@ func (w *world) fixtures(staged *kit.Staged) {
 func (w *world) expect(f kit.Fixture, r judge.Result) {
 	w.t.Helper()
 	v := r.Verdict
-	if v.Outcome == "promoted" != (f.Expect == kit.ExpectPromoted) {
+	if (v.Outcome == "promoted") != (f.Expect == kit.ExpectPromoted) {
 		w.t.Errorf("it is %s", v.Outcome)
 	}
 	stopped := v.Outcome == "refused" || v.Outcome == "failed"
@@ -77,7 +136,10 @@ func (w *world) expect(f kit.Fixture, r judge.Result) {
 	case !stopped || v.Step != f.By:
 		w.t.Errorf("it is %s by %q, not refused by %s", v.Outcome, v.Step, f.By)
 	}
-	if f.Seeds == kit.SeedsSecret && r.Check != nil && !r.Check.Cases[len(r.Check.Cases)-1].Secret {
-		w.t.Errorf("it is found out on public cases: %+v", r.Check)
+	if f.Seeds != kit.SeedsSecret || r.Check == nil {
+		return
+	}
+	if c := r.Check.Cases; len(c) == 0 || !c[len(c)-1].Secret || strings.Contains(v.Why, "seed") {
+		w.t.Errorf("it is found out on public cases, or told more: %+v", r.Check)
 	}
 }

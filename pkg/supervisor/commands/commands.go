@@ -205,9 +205,12 @@ func (l *Loop) consume(ctx context.Context, began func()) error {
 	if err != nil {
 		return fmt.Errorf("looking for this rig's consumer of commands, which control makes: %w", err)
 	}
-	unacked := consumer.CachedInfo().NumAckPending
+	info := consumer.CachedInfo()
 	select {
-	case l.back <- func(now time.Time) []effect { l.queue.began(now, unacked); return nil }:
+	case l.back <- func(now time.Time) []effect {
+		l.queue.began(now, info.NumAckPending, info.Delivered.Consumer)
+		return nil
+	}:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -248,7 +251,13 @@ func (l *Loop) consume(ctx context.Context, began func()) error {
 
 // delivered takes one message in.
 func (l *Loop) delivered(msg jetstream.Msg) []effect {
-	it, again, err := l.read(msg)
+	meta, err := msg.Metadata()
+	if err != nil {
+		l.cfg.Log.Error("a message that is none of the bus's is passed over", "err", err)
+		return nil
+	}
+	l.queue.came(l.cfg.Now(), meta.Sequence.Consumer)
+	it, err := l.read(msg.Data(), meta.Sequence.Stream)
 	if err != nil {
 		l.cfg.Log.Error("a message on the bus is no command; it is passed over", "err", err)
 		if err := msg.TermWithReason("it is no command"); err != nil {
@@ -257,39 +266,33 @@ func (l *Loop) delivered(msg jetstream.Msg) []effect {
 		return nil
 	}
 	l.messages[it.id] = msg
-	return l.queue.delivered(l.cfg.Now(), it, again)
+	return l.queue.delivered(l.cfg.Now(), it, meta.NumDelivered > 1)
 }
 
-// read reads a message; again says that the bus handed it before. Only control
-// can write one here; a command that the harness would refuse is handed to it
-// all the same, which records it, but nothing is fetched for what control did
-// not sign.
-func (l *Loop) read(msg jetstream.Msg) (it item, again bool, err error) {
-	meta, err := msg.Metadata()
-	if err != nil {
-		return item{}, false, err
-	}
-	again = meta.NumDelivered > 1
-	it = item{seq: meta.Sequence.Stream, raw: msg.Data(), expires: l.cfg.Now().Add(wire.CommandMaxAge)}
-	c, err := wire.OpenCommand(l.cfg.Control.Key(), msg.Data())
+// read reads the message at the place in COMMANDS. Only control can write one
+// there; a command that the harness would refuse is handed to it all the same,
+// which records it, but nothing is fetched for what control did not sign.
+func (l *Loop) read(data []byte, place uint64) (item, error) {
+	it := item{seq: place, raw: data, expires: l.cfg.Now().Add(wire.CommandMaxAge)}
+	c, err := wire.OpenCommand(l.cfg.Control.Key(), data)
 	switch {
-	case c.ID == "" && !json.Valid(msg.Data()):
-		return item{}, false, err
+	case c.ID == "" && !json.Valid(data):
+		return item{}, err
 	case c.ID == "":
 		it.id = fmt.Sprintf("message %d", it.seq)
-		return it, again, nil
+		return it, nil
 	case err != nil:
 		// What it says of itself is not to be believed, nor renewed.
 		it.id = c.ID
-		return it, again, nil
+		return it, nil
 	}
 	args, err := c.Arguments()
 	if err != nil {
-		return item{}, false, err
+		return item{}, err
 	}
 	it.id, it.expires, it.run = c.ID, c.ExpiresAt.Time(), args.RunName()
 	if a, ok := args.(wire.RunAssign); ok && a.Kit.Git != "" {
 		it.source = &a.Kit
 	}
-	return it, again, nil
+	return it, nil
 }

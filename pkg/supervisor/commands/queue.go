@@ -99,17 +99,37 @@ type queue struct {
 	items []*item
 	// done are the ids of commands that are over, the newest last.
 	done []string
-	// missing is how many commands a supervisor before this one was handed and
-	// did not ack: the bus hands them again only after a while, and later ones
-	// wait for them, until missUntil at most.
+	// missing is how many commands the bus handed out that did not come: to a
+	// supervisor before this one, or on a connection that broke. It hands them
+	// again only after a while, and later ones wait for them, until missUntil
+	// at most.
 	missing   int
 	missUntil time.Time
+	// handedOut counts what the bus handed out.
+	handedOut uint64
 }
 
 // began takes that the bus waits for so many acks as it begins to hand out
-// commands: of those held here, and of others that it hands again.
-func (q *queue) began(now time.Time, unacked int) {
-	q.missing, q.missUntil = unacked-len(q.items), now.Add(wire.CommandAgain+missSlack)
+// commands, and how many it handed out before.
+func (q *queue) began(now time.Time, unacked int, handedOut uint64) {
+	q.handedOut, q.missing = handedOut, 0
+	q.miss(now, unacked-len(q.items))
+}
+
+// miss takes that so many commands did not come.
+func (q *queue) miss(now time.Time, n int) {
+	if n > 0 {
+		q.missing, q.missUntil = q.missing+n, now.Add(wire.CommandAgain+missSlack)
+	}
+}
+
+// came takes how many commands the bus has handed out with the one that comes
+// now: those between it and the one before were lost on their way.
+func (q *queue) came(now time.Time, handedOut uint64) {
+	if handedOut > q.handedOut+1 {
+		q.miss(now, int(min(handedOut-q.handedOut-1, wire.MaxCommandsWaiting)))
+	}
+	q.handedOut = handedOut
 }
 
 // get gives the command with that id, nil when it is not held.

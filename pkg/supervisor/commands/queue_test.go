@@ -150,7 +150,7 @@ func (m *model) mayHand(t *rapid.T, c *told) {
 func TestTheQueueKeepsItsPromises(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &model{now: began, all: map[string]*told{}}
-		m.queue.began(m.now, 0)
+		m.queue.began(m.now, 0, 0)
 		act := map[string]func(*rapid.T){
 			"a new command": func(t *rapid.T) {
 				run := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "run")
@@ -251,7 +251,7 @@ func TestLaterCommandsWaitForThoseHandedBefore(t *testing.T) {
 	m := &model{now: began, all: map[string]*told{}}
 	old := m.give("run-1", false, time.Hour)
 	later := m.give("run-1", false, time.Hour)
-	m.queue.began(m.now, 1)
+	m.queue.began(m.now, 1, 1)
 	if do := m.deliver(later.id, false); len(do) > 0 {
 		t.Errorf("the later one is %v at once", do)
 	}
@@ -259,7 +259,7 @@ func TestLaterCommandsWaitForThoseHandedBefore(t *testing.T) {
 		t.Errorf("then %v", do)
 	}
 	gone := &model{now: began, all: map[string]*told{}}
-	gone.queue.began(gone.now, 1)
+	gone.queue.began(gone.now, 1, 1)
 	gone.deliver(gone.give("run-1", false, time.Hour).id, false)
 	gone.now = gone.now.Add(wire.CommandAgain)
 	if do := gone.queue.next(gone.now); len(do) > 0 {
@@ -268,6 +268,32 @@ func TestLaterCommandsWaitForThoseHandedBefore(t *testing.T) {
 	gone.now = gone.now.Add(missSlack)
 	if do := gone.queue.next(gone.now); len(do) != 1 {
 		t.Errorf("when it does not come: %v", do)
+	}
+}
+
+// Promise: a command lost on its way, as when the connection broke, is noticed
+// by the next one that comes, which waits for it.
+func TestACommandLostOnItsWayIsWaitedFor(t *testing.T) {
+	m := &model{now: began, all: map[string]*told{}}
+	m.queue.began(m.now, 0, 7)
+	first, lost, later := m.give("run-1", false, time.Hour), m.give("run-1", false, time.Hour), m.give("run-1", false, time.Hour)
+	m.queue.came(m.now, 8)
+	if do := m.deliver(first.id, false); len(do) != 1 {
+		t.Errorf("the first is %v", do)
+	}
+	m.queue.wasHanded(m.now, first.id, wire.CommandAnswer{State: wire.CommandApplied}, nil)
+	m.queue.came(m.now, 10)
+	if do := m.deliver(later.id, false); len(do) > 0 {
+		t.Errorf("the later one is %v at once", do)
+	}
+	m.queue.came(m.now, 11)
+	if do := m.deliver(lost.id, true); !slices.Equal(do, []effect{{toHand, lost.id}}) {
+		t.Errorf("then %v", do)
+	}
+	// A consumer that was made anew counts from the start.
+	m.queue.came(m.now, 1)
+	if m.queue.missing > 0 {
+		t.Errorf("%d are waited for", m.queue.missing)
 	}
 }
 
