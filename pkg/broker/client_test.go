@@ -25,7 +25,13 @@ import (
 // it, waits for its end, and reads what it wrote.
 func TestAClientThatComesBackAdopts(t *testing.T) {
 	launchers(t, func(t *testing.T, w *world) {
-		id := w.start(w.shell("echo before; sleep 0.3; echo after; exit 5")).ID
+		on := filepath.Join(w.dir, "on")
+		if err := os.Mkdir(on, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		waits := w.shell("echo before; while [ ! -e " + on + "/go ]; do sleep 0.02; done; echo after; exit 5")
+		waits.ReadOnly = []string{on}
+		id := w.start(waits).ID
 		over := w.run(w.shell("exit 2"))
 		if err := w.client.Close(); err != nil {
 			t.Fatal(err)
@@ -42,6 +48,9 @@ func TestAClientThatComesBackAdopts(t *testing.T) {
 		if len(all) != 2 || all[0].ID != id || all[0].Role != "lane-1" || all[0].Exited != nil ||
 			all[1].Exited == nil || all[1].Exited.Code != 2 || all[1].ID != over.ID {
 			t.Errorf("it finds %+v", all)
+		}
+		if err := os.WriteFile(filepath.Join(on, "go"), nil, 0o644); err != nil {
+			t.Fatal(err)
 		}
 		if r := w.wait(id); r.Code != 5 || r.out != "before\nafter\n" {
 			t.Errorf("it ended with %+v", r)

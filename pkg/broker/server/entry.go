@@ -74,14 +74,14 @@ func (e *entry) ended() bool {
 	}
 }
 
-// end sets how the process ended. The flags are set before it ends.
+// end sets how the process ended. The flags are set before it ends, and done
+// is for the caller to close.
 func (e *entry) end(x launch.Exit) {
 	e.mu.Lock()
 	e.exited = &wire.BrokerExited{ID: e.record.ID, Code: x.Code, Signal: x.Signal, Wall: x.Wall, CPU: x.CPU, RSS: x.RSS,
 		OOM: x.OOM, TimedOut: x.TimedOut || e.timedOut && x.Over == "", Over: x.Over, Killed: e.killed && x.Over == "" && !e.timedOut,
 		Lost: x.Lost, Folder: e.folder}
 	e.mu.Unlock()
-	close(e.done)
 }
 
 // follow waits for the process's end, or brings it about at its deadline.
@@ -196,12 +196,14 @@ func (s *Server) adopt(ctx context.Context, e *entry) {
 	s.following.Go(func() { s.finish(e, e.follow(left)) })
 }
 
-// finish notes how a process ended, and tells the client.
+// finish notes how a process ended, and tells the client, who may then have it
+// forgotten.
 func (s *Server) finish(e *entry, x launch.Exit) {
 	e.end(x)
 	if err := write(filepath.Join(e.folder, exitFile), e.exited); err != nil {
 		s.cfg.Log.Error("a process's end can't be kept", "id", e.record.ID, "err", err)
 	}
+	close(e.done)
 	s.cfg.Log.Info("a process ended", "id", e.record.ID, "role", e.record.Role, "code", x.Code, "signal", x.Signal,
 		"wall", x.Wall, "over", x.Over, "timed_out", e.exited.TimedOut, "lost", x.Lost)
 	s.broadcast(wire.BrokerAnswer{Exited: e.exited})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"path/filepath"
 
 	"thermite/cmd/thermite/internal/rig"
@@ -58,7 +59,12 @@ func (u *up) startWork(ctx context.Context, cfg *harness.Config) (err error) {
 		u.notices = append(u.notices, "roles are not isolated from each other: "+why)
 	}
 	roles := client.New(client.Config{Socket: u.rig.Socket, Log: u.log("harness")})
-	u.closers = append(u.closers, roles.Close)
+	u.closers = append(u.closers, func() error {
+		if err := roles.Close(); !errors.Is(err, net.ErrClosed) { // its broker has ended
+			return err
+		}
+		return nil
+	})
 	cfg.Broker, cfg.Roles = u.rig.Socket, roles
 	cfg.Work, cfg.Inbox, cfg.Path = u.rig.Work, u.folders.inbox, u.rig.Path
 	cfg.Worker, cfg.WorkerArgs = u.rig.Worker[0], u.rig.Worker[1:]
