@@ -219,3 +219,30 @@ func TestWhatIsOver(t *testing.T) {
 		t.Errorf("finished %d, dropped %d, %d commands kept", run.Finished, run.Dropped, len(f.commands))
 	}
 }
+
+// Promise: the time that a run ran is without its pauses, as its budget has
+// it, and stands still while it is paused and once it has ended.
+func TestTheTimeARunRan(t *testing.T) {
+	s := &script{rig: "alpha", ledger: "ledger01"}
+	f := newFold(s.rig, s.ledger)
+	for _, step := range []struct {
+		body wire.Body
+		at   int64
+		want int64
+	}{
+		{wire.RunCreated{Campaign: "c", Kit: "k", Title: "t"}, 0, 1000},
+		{wire.RunPaused{Why: "w"}, 100, 100},
+		{wire.RunResumed{Why: "w"}, 300, 800},
+		{wire.RunPaused{Why: "w"}, 400, 200},
+		{wire.RunEnded{Outcome: "stopped", Why: "w"}, 700, 200},
+	} {
+		m := s.say(t, "owner", "one", step.body)
+		m.Event.Time = wire.At(began.Add(secondsOf(step.at)))
+		if err := f.take(m); err != nil {
+			t.Fatal(err)
+		}
+		if got := f.snapshot().Runs[0].Ran(began.Add(secondsOf(1000))); got != secondsOf(step.want) {
+			t.Errorf("%s at %d: it ran %v, not %d s", m.Event.Kind, step.at, got, step.want)
+		}
+	}
+}

@@ -165,7 +165,7 @@ func TestFoldOfARun(t *testing.T) {
 	ptr := func(m Mark) *Mark { return &m }
 	champion := Champion{Mark: at(12), Attempt: 1, Trial: 1, Score: score(2.6), Disqualified: true}
 	want := Run{Run: "pack", State: RunPaused, Why: "for the night", Title: "Pack 26", Campaign: "circles", Kit: "circle-packing-26",
-		LaneCount: 2, Metric: &bound, Started: ptr(at(2)), First: at(2), Last: at(16), Events: 15, Trials: 1, Attempts: 2, Judgings: 2,
+		LaneCount: 2, Metric: &bound, Started: ptr(at(2)), Paused: ptr(at(16)), First: at(2), Last: at(16), Events: 15, Trials: 1, Attempts: 2, Judgings: 2,
 		Verdicts:  []Count{{"promoted", 1}, {"refused", 1}},
 		Scores:    []Score{{Mark: at(11), Attempt: 1, Outcome: "promoted", Score: 2.6, Disqualified: true}},
 		Champion:  &champion,

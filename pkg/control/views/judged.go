@@ -66,7 +66,7 @@ func (r *run) step(kind string, b wire.Step, at Mark) {
 			return
 		}
 		a.Step, a.Why, a.Effect = kind, b.Why, b.Effect
-		a.JudgedMS += b.WallMS
+		a.JudgedMS = min(a.JudgedMS+min(b.WallMS, wire.MaxInteger), wire.MaxInteger)
 		switch kind {
 		case wire.KindBuild:
 			a.Places.Build = at.Seq
@@ -110,11 +110,7 @@ func (r *run) verdict(b wire.Verdict, at Mark) {
 		if late = !r.begin(a, b.Judging); late {
 			return
 		}
-		if lane, working := r.trials[a.Trial]; working && a.Outcome == "" && len(a.Earlier) == 0 {
-			if l := r.lanes[lane]; l.Judging > 0 {
-				l.Judging--
-			}
-		}
+		r.judged(a)
 		r.uncount(a.Outcome)
 		a.Outcome, a.Score, a.Low, a.High, a.Why, a.Against = b.Outcome, b.Score, b.Low, b.High, b.Why, b.Against
 		a.Places.Verdict = at.Seq
@@ -130,6 +126,15 @@ func (r *run) verdict(b wire.Verdict, at Mark) {
 	}
 	if b.Score != nil {
 		r.view.Scores = append(r.view.Scores, Score{Mark: at, Attempt: b.Attempt, Outcome: known(b.Outcome), Score: *b.Score, Low: b.Low, High: b.High})
+	}
+}
+
+// judged takes the attempt off those of its lane that wait for a verdict.
+func (r *run) judged(a *Attempt) {
+	if lane, working := r.trials[a.Trial]; working && a.Outcome == "" && len(a.Earlier) == 0 && !a.Disqualified {
+		if l := r.lanes[lane]; l.Judging > 0 {
+			l.Judging--
+		}
 	}
 }
 
@@ -168,7 +173,10 @@ func (r *run) disqualify(attempt uint64, at Mark) {
 		v.Champion = &c
 	}
 	if attempt != 0 {
-		r.change(attempt, at, func(a *Attempt) { a.Disqualified = true })
+		r.change(attempt, at, func(a *Attempt) {
+			r.judged(a)
+			a.Disqualified, a.Rejudge = true, false
+		})
 	}
 }
 

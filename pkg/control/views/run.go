@@ -2,7 +2,9 @@ package views
 
 import (
 	"maps"
+	"math"
 	"slices"
+	"time"
 
 	"thermite/pkg/wire"
 )
@@ -13,6 +15,9 @@ const (
 	mostAttempts = 100
 	mostTrials   = 50
 )
+
+// mostRest is as long as a duration can say, in milliseconds.
+const mostRest = uint64(math.MaxInt64 / time.Millisecond)
 
 // run is a run's state in a fold. What only grows, scores and champions, is
 // shared with the snapshots: an entry of it is never written again in place.
@@ -54,11 +59,12 @@ func (r *run) apply(e wire.Event, at Mark) error {
 	case wire.KindRunSettings:
 		return on(e, r.settings)
 	case wire.KindRunPaused:
-		return on(e, func(b wire.RunPaused) { r.view.State, r.view.Why = RunPaused, b.Why })
+		return on(e, func(b wire.RunPaused) { r.view.State, r.view.Why, r.view.Paused = RunPaused, b.Why, &at })
 	case wire.KindRunResumed:
-		return on(e, func(b wire.RunResumed) { r.view.State, r.view.Why = RunRunning, b.Why })
+		return on(e, func(b wire.RunResumed) { r.resumed(b, at) })
 	case wire.KindRunEnded:
 		return on(e, func(b wire.RunEnded) {
+			r.rested(at)
 			r.view.State, r.view.Outcome, r.view.Why, r.view.Ended = RunEnded, b.Outcome, b.Why, &at
 		})
 	case wire.KindQueue:
@@ -109,6 +115,20 @@ func (r *run) created(b wire.RunCreated, at Mark) {
 	v.State, v.Started = RunRunning, &at
 	v.Title, v.Campaign, v.Kit, v.KitVersion, v.Source = b.Title, b.Campaign, b.Kit, b.KitVersion, b.Source
 	v.Worker, v.WorkerArgs, v.LaneCount, v.Seed, v.Metric, v.Budget = b.Worker, b.WorkerArgs, b.Lanes, b.Seed, b.Metric, b.Budget
+}
+
+func (r *run) resumed(b wire.RunResumed, at Mark) {
+	r.rested(at)
+	r.view.State, r.view.Why = RunRunning, b.Why
+}
+
+// rested ends a pause, if there is one.
+func (r *run) rested(at Mark) {
+	if r.view.Paused != nil {
+		rest := uint64(max(0, at.Time.Time().Sub(r.view.Paused.Time.Time()).Milliseconds()))
+		r.view.RestedMS = min(r.view.RestedMS+rest, mostRest)
+		r.view.Paused = nil
+	}
 }
 
 func (r *run) settings(b wire.RunSettings) {

@@ -1,6 +1,10 @@
 package views
 
-import "thermite/pkg/wire"
+import (
+	"time"
+
+	"thermite/pkg/wire"
+)
 
 // The states of a run.
 const (
@@ -31,6 +35,8 @@ type Run struct {
 	Budget     *wire.Budget    `json:"budget,omitzero" doc:"What it may use"`
 	Started    *Mark           `json:"started,omitzero" doc:"The event that created it"`
 	Ended      *Mark           `json:"ended,omitzero" doc:"The event that ended it"`
+	Paused     *Mark           `json:"paused,omitzero" doc:"The event that paused it, while it is paused"`
+	RestedMS   uint64          `json:"rested_ms,omitzero" doc:"How long it was paused before that, in milliseconds"`
 	First      Mark            `json:"first" doc:"The first event that names it"`
 	Last       Mark            `json:"last" doc:"Its last event"`
 	Events     uint64          `json:"events" doc:"How many events it has"`
@@ -54,6 +60,21 @@ type Run struct {
 
 	// old are the attempts that are not in Newest.
 	old attempts
+}
+
+// Ran is how long the run has run by now, without its pauses: what its
+// budget's time bounds.
+func (r Run) Ran(now time.Time) time.Duration {
+	if r.Started == nil {
+		return 0
+	}
+	switch {
+	case r.Ended != nil:
+		now = r.Ended.Time.Time()
+	case r.Paused != nil:
+		now = r.Paused.Time.Time()
+	}
+	return max(0, now.Sub(r.Started.Time.Time())-time.Duration(r.RestedMS)*time.Millisecond)
 }
 
 // Score is an attempt's score, by its verdict.
