@@ -23,7 +23,7 @@ type overviewPage struct {
 	Judging  int
 	Budget   []spent
 	Tunables []plot
-	// Elapsed is how long the run has gone on.
+	// Elapsed is how long the run has run.
 	Elapsed time.Duration
 }
 
@@ -68,11 +68,11 @@ func (v *visit) showOverview(p *problem, status int) error {
 	}
 	r := f.Run
 	page := overviewPage{runFrame: f, Newest: v.r.URL.Query().Get("show") == "newest", Zooms: len(r.Scores) > newestDrawn,
-		Verdicts: shares(r.Verdicts), Gain: gain(r), Elapsed: elapsed(r, f.Now)}
+		Verdicts: shares(r.Verdicts), Gain: gain(r), Elapsed: r.Ran(f.Now)}
 	page.Scores = scorePlot(f.Rig, f.Ledger, r, page.Newest && page.Zooms)
 	page.Budget = budget(r, page.Elapsed)
 	for _, a := range r.Newest {
-		if a.Outcome == "" {
+		if a.Outcome == "" && !a.Disqualified {
 			page.Judging++
 		}
 	}
@@ -107,17 +107,6 @@ func against(v, than float64) string {
 }
 
 func abs(v float64) float64 { return max(v, -v) }
-
-// elapsed is how long the run went on: until its end, or now.
-func elapsed(r service.Run, now time.Time) time.Duration {
-	if r.Started == nil {
-		return 0
-	}
-	if r.Ended != nil {
-		now = r.Ended.Time.Time()
-	}
-	return max(0, now.Sub(r.Started.Time.Time()))
-}
 
 // budget says how much of its budget the run used.
 func budget(r service.Run, elapsed time.Duration) []spent {
