@@ -98,7 +98,7 @@ func (c *Controller) Attempts(ctx context.Context, trial trialapi.Ref, after uin
 
 // factsOfAttempt is what the state has of an attempt.
 func factsOfAttempt(n uint64, a *state.Attempt) trialapi.Facts {
-	f := trialapi.Facts{Attempt: wire.Attempt{Attempt: n, Trial: a.Trial, Title: a.Title, Tunables: a.Tunables, Patch: a.Patch}, Disqualified: a.Disqualified}
+	f := trialapi.Facts{Attempt: wire.Attempt{Attempt: n, Trial: a.Trial, Title: a.Title, Tunables: a.Tunables, Patch: a.Patch}, Disqualified: a.Disqualified, Public: a.Public}
 	if a.Outcome != "" && !a.Waits {
 		f.Verdict = &wire.Verdict{Attempt: n, Judging: a.Judging, Outcome: a.Outcome, Score: a.Score}
 	}

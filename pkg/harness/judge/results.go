@@ -132,12 +132,14 @@ func (g *judging) decided(outcome, why string) {
 	g.res.Verdict.Outcome, g.res.Verdict.Why = outcome, why
 }
 
-// ended sets the verdict of one that did not pass: it has no score.
+// ended sets the verdict of one that did not pass: it has no score. What it
+// was measured at on the public cases, if it passed those, stays: a worker is
+// told the same of one that failed on secret cases as of one that was not
+// confirmed there.
 func (g *judging) ended(outcome, step, why string) {
 	v := &g.res.Verdict
 	v.Outcome, v.Step, v.Why = outcome, step, clip(why, maxWhy)
 	v.Score, v.Low, v.High, v.Values = nil, nil, nil, nil
-	g.res.Measure = nil
 }
 
 // hide leaves the judge's folders' names out of what is told.

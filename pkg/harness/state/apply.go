@@ -250,7 +250,7 @@ func (r *Run) attempted(e wire.Event, b wire.Attempt) error {
 
 // step notes where a judging's events begin.
 func (r *Run) step(e wire.Event) error {
-	attempt, err := stepOf(e)
+	attempt, values, err := stepOf(e)
 	if err != nil {
 		return err
 	}
@@ -261,22 +261,32 @@ func (r *Run) step(e wire.Event) error {
 		r.Base.To = e.ID
 		return nil
 	}
-	if a := r.Attempt(attempt); a != nil && a.To >= a.From {
-		a.From, a.To = e.ID, 0 // the first of its judging; its verdict ends it
+	a := r.Attempt(attempt)
+	if a == nil {
+		return nil
+	}
+	if a.To >= a.From {
+		a.From, a.To, a.Public = e.ID, 0, nil // the first of its judging; its verdict ends it
+	}
+	if m := r.Created.Metric; e.Kind == wire.KindMeasure && m != nil {
+		if score, ok := values[m.Name]; ok {
+			a.Public = &score
+		}
 	}
 	return nil
 }
 
-// stepOf gives the attempt that a step's event is of. Its figures are for
-// others to read.
-func stepOf(e wire.Event) (attempt uint64, err error) {
+// stepOf gives the attempt that a step's event is of, and its values. What
+// else it has is for others to read.
+func stepOf(e wire.Event) (attempt uint64, values map[string]float64, err error) {
 	var b struct {
-		Attempt uint64 `json:"attempt"`
+		Attempt uint64             `json:"attempt"`
+		Values  map[string]float64 `json:"values"`
 	}
 	if err := json.Unmarshal(e.Body, &b); err != nil {
-		return 0, fmt.Errorf("reading the body of event %d (%s): %w", e.ID, e.Kind, err)
+		return 0, nil, fmt.Errorf("reading the body of event %d (%s): %w", e.ID, e.Kind, err)
 	}
-	return b.Attempt, nil
+	return b.Attempt, b.Values, nil
 }
 
 func (r *Run) verdict(e wire.Event, b wire.Verdict) {

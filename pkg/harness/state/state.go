@@ -138,6 +138,9 @@ type Attempt struct {
 	Score   *float64 `json:"score,omitzero"`
 	From    uint64   `json:"from,omitzero"`
 	To      uint64   `json:"to,omitzero"`
+	// Public is its score on the public cases if it passed those: Score, but
+	// for one that failed on secret cases, which has no Score.
+	Public *float64 `json:"public,omitzero"`
 	// Disqualified: it counts no more.
 	Disqualified bool `json:"disqualified,omitzero"`
 	// Title and Tunables are what workers are told of it, while it is one of

@@ -60,7 +60,10 @@ type Facts struct {
 	// nil while there is none.
 	Build, Check, Measure *wire.Step
 	Verdict               *wire.Verdict
-	Disqualified          bool
+	// Public is its score on the public cases, if it passed those: of one that
+	// failed on secret cases, the verdict has no score.
+	Public       *float64
+	Disqualified bool
 }
 
 // Files are the lanes' files, by the number of the lane: what pkg/harness/lanes

@@ -1,6 +1,7 @@
 package trialapi
 
 import (
+	"cmp"
 	"slices"
 
 	"thermite/pkg/wire"
@@ -11,6 +12,7 @@ import (
 const (
 	whyPromoted    = "it is better on the public cases, and on the secret ones: the new champion"
 	whyUnconfirmed = "it is better on the public cases, and the secret ones did not confirm it"
+	whyBetter      = "it is better on the public cases, and not the champion"
 )
 
 // The outcomes that View tells apart.
@@ -28,11 +30,15 @@ func View(f Facts) wire.TrialAttempt {
 	if v == nil {
 		return a // what a judging found before it ended may hold anything
 	}
-	a.Judged, a.Score, a.Cases = true, v.Score, f.publicCases()
+	a.Judged, a.Score, a.Cases = true, cmp.Or(v.Score, f.Public), f.publicCases()
 	if f.sawSecret() {
-		a.Outcome, a.Why = outcomeBetter, whyUnconfirmed
-		if v.Outcome == wire.VerdictPromoted {
+		switch {
+		case v.Outcome == wire.VerdictPromoted:
 			a.Outcome, a.Why = v.Outcome, whyPromoted
+		case len(f.steps()) == 0:
+			a.Outcome, a.Why = outcomeBetter, whyBetter
+		default:
+			a.Outcome, a.Why = outcomeBetter, whyUnconfirmed
 		}
 		return a
 	}
@@ -46,10 +52,10 @@ func View(f Facts) wire.TrialAttempt {
 // cases gave, and was not found wanting on those.
 func (f Facts) sawSecret() bool {
 	switch {
-	case f.Verdict.Outcome == wire.VerdictPromoted, f.Verdict.Outcome == outcomeBetter:
+	case f.Verdict.Outcome == wire.VerdictPromoted:
 		return true
 	case len(f.steps()) == 0:
-		return f.Verdict.Score != nil && f.Verdict.Outcome != outcomeNotBetter
+		return cmp.Or(f.Verdict.Score, f.Public) != nil && f.Verdict.Outcome != outcomeNotBetter
 	}
 	return slices.ContainsFunc(f.steps(), func(s *wire.Step) bool {
 		return s.Effect != nil || slices.ContainsFunc(s.Cases, func(c wire.StepCase) bool { return c.Secret })

@@ -58,8 +58,15 @@ func TestView(t *testing.T) {
 			})},
 		"its steps lack, with a score": {trialapi.Facts{Verdict: &wire.Verdict{Outcome: "refused", Step: "check", Score: score(2.5), Why: "answer 42"}},
 			seen(func(a *wire.TrialAttempt) {
-				a.Outcome, a.Score = "better", score(2.5)
-				a.Why = "it is better on the public cases, and the secret ones did not confirm it"
+				a.Outcome, a.Score, a.Why = "better", score(2.5), "it is better on the public cases, and not the champion"
+			})},
+		"its steps lack, and it failed on a secret case": {trialapi.Facts{Verdict: &wire.Verdict{Outcome: "failed"}, Public: score(2.5)},
+			seen(func(a *wire.TrialAttempt) {
+				a.Outcome, a.Score, a.Why = "better", score(2.5), "it is better on the public cases, and not the champion"
+			})},
+		"better by too little on the public cases": {trialapi.Facts{Measure: &wire.Step{OK: true, Cases: public}, Verdict: &wire.Verdict{Outcome: "better", Score: score(2.5), Why: "by too little"}},
+			seen(func(a *wire.TrialAttempt) {
+				a.Outcome, a.Score, a.Why, a.Cases = "better", score(2.5), "by too little", public
 			})},
 		"its steps lack, without": {trialapi.Facts{Verdict: &wire.Verdict{Outcome: "refused", Step: "overlay", Why: "a link"}},
 			seen(func(a *wire.TrialAttempt) { a.Outcome, a.Step, a.Why = "refused", "overlay", "a link" })},
@@ -121,19 +128,25 @@ func drawFacts(t *rapid.T, which string, public []wire.StepCase, publicScore *fl
 		return &wire.Step{Attempt: 1, OK: rapid.Bool().Draw(t, name+which), Why: word(name + " why"), Output: word(name + " output"),
 			WallMS: rapid.Uint64Range(0, 9).Draw(t, name+" wall"+which), Cases: cases}
 	}
-	cases := append(slices.Clone(public), rapid.SliceOfN(drawCase(true), 1, 3).Draw(t, "secret"+which)...)
+	secret := rapid.SliceOfN(drawCase(true), 1, 3).Draw(t, "secret"+which)
 	f := trialapi.Facts{Attempt: wire.Attempt{Attempt: 1, Trial: 1}, Build: step("build", nil), Check: step("check", nil), Measure: step("measure", nil)}
-	if rapid.Bool().Draw(t, "in check"+which) {
-		f.Check.Cases = cases
+	if f.Measure.Cases = public; rapid.Bool().Draw(t, "in check"+which) {
+		f.Check.Cases = secret
 	} else {
-		f.Measure.Cases = cases
+		f.Measure.Cases = append(slices.Clone(public), secret...)
 		f.Measure.Effect = &wire.Effect{Center: rapid.Float64Range(0, 9).Draw(t, "effect"+which)}
 	}
 	outcomes := []string{wire.VerdictPromoted}
 	if !passed {
 		outcomes = slices.DeleteFunc(slices.Clone(wire.VerdictOutcomes), func(o string) bool { return o == wire.VerdictPromoted })
 	}
-	f.Verdict = &wire.Verdict{Attempt: 1, Outcome: rapid.SampledFrom(outcomes).Draw(t, "outcome"+which), Score: publicScore, Why: word("verdict"),
+	// Of one that failed there, the verdict has no score.
+	verdictScore := publicScore
+	if !passed && rapid.Bool().Draw(t, "failed"+which) {
+		verdictScore = nil
+	}
+	f.Public = publicScore
+	f.Verdict = &wire.Verdict{Attempt: 1, Outcome: rapid.SampledFrom(outcomes).Draw(t, "outcome"+which), Score: verdictScore, Why: word("verdict"),
 		Step: rapid.SampledFrom([]string{"", "run", "check", "cases"}).Draw(t, "step"+which), Low: score(1), High: score(2),
 		Values: map[string]float64{"sum": rapid.Float64Range(0, 9).Draw(t, "value"+which)}}
 	return f
