@@ -25,6 +25,10 @@ type model struct {
 	chol   mat.Cholesky
 	weight mat.VecDense // of each attempt, in what is expected
 	spread float64      // the process's variance
+
+	// Room that is used again.
+	alikes     *mat.SymDense
+	near, back *mat.VecDense
 }
 
 // What a model believes before it sees anything: scales and noise are near
@@ -42,6 +46,7 @@ const (
 // fit makes the model of places and their figures.
 func fit(features [][]float64, of []int, tunables int, figures []float64) *model {
 	m := &model{of: of, seen: features, figures: mat.NewVecDense(len(figures), figures)}
+	m.room()
 	sides := tunables
 	if sides > mostScales {
 		sides = 1
@@ -62,6 +67,12 @@ func fit(features [][]float64, of []int, tunables int, figures []float64) *model
 	return m
 }
 
+// room makes room for what is seen.
+func (m *model) room() {
+	n := len(m.seen)
+	m.alikes, m.near, m.back = mat.NewSymDense(n, nil), mat.NewVecDense(n, nil), mat.NewVecDense(n, nil)
+}
+
 // misfit takes on the scales and the noise, as logarithms, and says how badly
 // they explain what was seen.
 func (m *model) misfit(logs []float64) float64 {
@@ -74,7 +85,7 @@ func (m *model) misfit(logs []float64) float64 {
 	m.noise = math.Exp(logs[last])
 	strange += square((logs[last]-math.Log(usualNoise))/noiseWidth) / 2
 	n := len(m.seen)
-	k := mat.NewSymDense(n, nil)
+	k := m.alikes
 	for i := range n {
 		for j := range i {
 			k.SetSym(i, j, m.alike(m.seen[i], m.seen[j]))
@@ -105,15 +116,13 @@ func (m *model) alike(a, b []float64) float64 {
 
 // expect says which figure to expect at a place, and how surely.
 func (m *model) expect(features []float64) (mean, deviation float64) {
-	k := mat.NewVecDense(len(m.seen), nil)
 	for i, s := range m.seen {
-		k.SetVec(i, m.alike(features, s))
+		m.near.SetVec(i, m.alike(features, s))
 	}
-	var v mat.VecDense
-	if err := m.chol.SolveVecTo(&v, k); err != nil {
+	if err := m.chol.SolveVecTo(m.back, m.near); err != nil {
 		return 0, math.Sqrt(m.spread)
 	}
-	return mat.Dot(k, &m.weight), math.Sqrt(m.spread * max(1-mat.Dot(k, &v), 1e-9))
+	return mat.Dot(m.near, &m.weight), math.Sqrt(m.spread * max(1-mat.Dot(m.near, m.back), 1e-9))
 }
 
 // improvement is how much more than best to expect, counting less as nothing.
@@ -163,6 +172,7 @@ func (m *model) believe(features []float64) {
 	figures.SetVec(len(m.seen)-1, mean)
 	m.figures = figures
 	m.weight.Reset() // it has one more from here on
+	m.room()
 	logs := make([]float64, 0, len(m.scales)+1)
 	for _, s := range m.scales {
 		logs = append(logs, math.Log(s))

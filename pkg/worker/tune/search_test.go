@@ -91,7 +91,7 @@ func TestAlwaysProposesWhatIsNew(t *testing.T) {
 		s := search{space: spaces(rt), seed: rapid.Uint64().Draw(rt, "seed"), metric: "score", shown: func(f float64) string { return strconv.FormatFloat(f, 'g', 5, 64) }}
 		var past []tried
 		seen := map[string]bool{}
-		for n := range rapid.IntRange(0, 25).Draw(rt, "past") {
+		for n := range rapid.IntRange(0, 12).Draw(rt, "past") {
 			values, err := s.space.values(points(rt, s.space))
 			if err != nil {
 				rt.Fatal(err)

@@ -101,14 +101,14 @@ func bestOf(attempts []trialapi.Facts) float64 {
 // Promise: it submits as many attempts as it may, each with a title and a
 // reason, finds the top of a hill in them, and says so in its result.
 func TestFindsTheTop(t *testing.T) {
-	for seed := range uint64(3) {
-		w := trialtest.New(t, options(30, seed, onHill))
+	for seed := range uint64(2) {
+		w := trialtest.New(t, options(22, seed, onHill))
 		r, err := run(t, w)
-		if err != nil || r != (wire.TrialResult{Outcome: wire.ResultDone, Attempts: 30}) {
+		if err != nil || r != (wire.TrialResult{Outcome: wire.ResultDone, Attempts: 22}) {
 			t.Fatalf("it ends with %+v, %v", r, err)
 		}
 		all := w.Attempts()
-		if best := bestOf(all); len(all) != 30 || best < 9.97 {
+		if best := bestOf(all); len(all) != 22 || best < 9.97 {
 			t.Errorf("seed %d: the best of %d attempts is %v, of 10", seed, len(all), best)
 		}
 		for i, a := range all {
@@ -116,10 +116,10 @@ func TestFindsTheTop(t *testing.T) {
 				t.Errorf("attempt %d is %q because %q", i+1, a.Attempt.Title, a.Attempt.Why)
 			}
 		}
-		if last := all[29].Attempt; !strings.Contains(last.Title, " → ") || !strings.Contains(last.Why, "chance") {
+		if last := all[21].Attempt; !strings.Contains(last.Title, " → ") || !strings.Contains(last.Why, "chance") {
 			t.Errorf("the last is %q because %q", last.Title, last.Why)
 		}
-		if said := w.Said(); len(said) != 30 {
+		if said := w.Said(); len(said) != 22 {
 			t.Errorf("it says %q", said)
 		}
 	}
@@ -127,11 +127,11 @@ func TestFindsTheTop(t *testing.T) {
 
 // Promise: where less is better it goes down.
 func TestGoesDownWhereLessIsBetter(t *testing.T) {
-	o := options(30, 1, func(n uint64, _ kit.Tree, values map[string]string) *wire.Verdict { return judged(n, -hill(values)) })
+	o := options(20, 1, func(n uint64, _ kit.Tree, values map[string]string) *wire.Verdict { return judged(n, -hill(values)) })
 	o.Trial.Metric.Direction = wire.DirectionMin
 	o.Trial.Champion = nil
 	w := trialtest.New(t, o)
-	if r, err := run(t, w); err != nil || r.Attempts != 30 {
+	if r, err := run(t, w); err != nil || r.Attempts != 20 {
 		t.Fatalf("it ends with %+v, %v", r, err)
 	}
 	lowest := math.Inf(1)
@@ -147,7 +147,7 @@ func TestGoesDownWhereLessIsBetter(t *testing.T) {
 // tries other things.
 func TestSameSeedSameAttempts(t *testing.T) {
 	tried := func(seed uint64) (list []wire.Attempt) {
-		w := trialtest.New(t, options(12, seed, onHill))
+		w := trialtest.New(t, options(8, seed, onHill))
 		if _, err := run(t, w); err != nil {
 			t.Fatal(err)
 		}
@@ -168,7 +168,7 @@ func TestSameSeedSameAttempts(t *testing.T) {
 // Promise: attempts that fail, are refused by the judge, are suspect or count
 // no more end nothing: it goes on, and away from them.
 func TestGoesOnAfterFailures(t *testing.T) {
-	o := options(30, 2, func(n uint64, _ kit.Tree, values map[string]string) *wire.Verdict {
+	o := options(22, 2, func(n uint64, _ kit.Tree, values map[string]string) *wire.Verdict {
 		switch steps, _ := strconv.Atoi(values["steps"]); {
 		case steps > 300:
 			return &wire.Verdict{Attempt: n, Outcome: "failed", Why: "it took more than 20s", Step: "run"}
@@ -183,17 +183,17 @@ func TestGoesOnAfterFailures(t *testing.T) {
 	})
 	w := trialtest.New(t, o)
 	r, err := run(t, w)
-	if err != nil || r != (wire.TrialResult{Outcome: wire.ResultDone, Attempts: 30}) {
+	if err != nil || r != (wire.TrialResult{Outcome: wire.ResultDone, Attempts: 22}) {
 		t.Fatalf("it ends with %+v, %v", r, err)
 	}
 	good := 0
-	for _, a := range w.Attempts()[10:] {
+	for _, a := range w.Attempts()[7:] {
 		if a.Verdict.Outcome == "not_better" {
 			good++
 		}
 	}
-	if good < 12 {
-		t.Errorf("of the 20 steps %d were where the kit allows anything", good)
+	if good < 8 {
+		t.Errorf("of 15 steps %d were where the kit allows anything", good)
 	}
 }
 
@@ -210,20 +210,20 @@ func TestEndsWhenAllFails(t *testing.T) {
 // Promise: a trial learns from the run's earlier ones: what others tried needs
 // no random start again, and is not tried again.
 func TestStartsFromTheRunsAttempts(t *testing.T) {
-	w := trialtest.New(t, options(20, 3, onHill))
+	w := trialtest.New(t, options(10, 3, onHill))
 	if _, err := run(t, w); err != nil {
 		t.Fatal(err)
 	}
-	o := options(6, 4, onHill)
+	o := options(4, 4, onHill)
 	o.Before = w.Attempts()
 	o.Trial.Trial, o.Trial.Lane = 9, 2
 	w = trialtest.New(t, o)
-	if r, err := run(t, w); err != nil || r.Attempts != 6 {
+	if r, err := run(t, w); err != nil || r.Attempts != 4 {
 		t.Fatalf("it ends with %+v, %v", r, err)
 	}
 	seen := map[string]bool{}
 	for i, a := range w.Attempts() {
-		if i >= 20 && !strings.HasPrefix(a.Attempt.Title, "step from attempt ") {
+		if i >= 10 && !strings.HasPrefix(a.Attempt.Title, "step from attempt ") {
 			t.Errorf("attempt %d is %q", i+1, a.Attempt.Title)
 		}
 		v := a.Attempt.Tunables
@@ -319,7 +319,7 @@ func TestFailsOnWhatIsNoWork(t *testing.T) {
 
 // Promise: of two places as good it takes the one whose runs take less time.
 func TestPrefersWhatTakesLess(t *testing.T) {
-	o := options(24, 1, func(n uint64, _ kit.Tree, values map[string]string) *wire.Verdict {
+	o := options(18, 1, func(n uint64, _ kit.Tree, values map[string]string) *wire.Verdict {
 		rate, _ := strconv.ParseFloat(values["rate"], 64)
 		return judged(n, -math.Pow(math.Abs(rate)-0.5, 2)) // as good at -0.5 as at 0.5
 	})
@@ -339,7 +339,7 @@ func TestPrefersWhatTakesLess(t *testing.T) {
 			cheap++
 		}
 	}
-	if cheap < 15 {
-		t.Errorf("of 20 steps %d were where runs take no time", cheap)
+	if cheap < 10 {
+		t.Errorf("of 14 steps %d were where runs take no time", cheap)
 	}
 }
