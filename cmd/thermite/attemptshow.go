@@ -63,24 +63,27 @@ func (a *app) attemptFacts(v service.AttemptView) *table {
 			t.add(name, value)
 		}
 	}
-	fact("attempt", fmt.Sprintf("%d of run %s on rig %s", v.AttemptDetail.Attempt.Attempt, v.Run, v.Rig))
+	number := v.AttemptDetail.Attempt.Attempt
+	fact("attempt", fmt.Sprintf("%d of run %s on rig %s", number, v.Run, v.Rig))
 	fact("title", v.Title)
 	if v.Idea != v.Title {
 		fact("idea", v.Idea)
 	}
-	if v.AttemptDetail.Attempt.Attempt != 0 {
+	if number != 0 {
 		fact("submitted", fmt.Sprintf("%s by trial %d in lane %d", a.moment(v.Time.Time(), now), v.Trial, v.Lane))
 		fact("set out from", attemptName(v.Parent))
 		fact("changes", fmt.Sprintf("%s, +%d -%d lines", plural(int(v.Files), "file"), v.Added, v.Removed))
 	}
 	fact("tunables", pairs(v.Tunables))
-	fact("verdict", verdictWords(v.AttemptDetail.Attempt))
+	if number != 0 || v.Outcome != "" {
+		fact("verdict", verdictWords(v.AttemptDetail.Attempt))
+	}
 	fact("", v.Why)
 	if v.FailedAt != "" {
 		fact("failed at", v.FailedAt)
 	}
 	fact("score", scoreRange(v))
-	if v.Outcome != "" && v.AttemptDetail.Attempt.Attempt != 0 {
+	if v.Outcome != "" && number != 0 {
 		fact("against", attemptName(v.Against))
 	}
 	fact("effect", effectWords(v.Effect))
