@@ -151,6 +151,37 @@ func TestWorkersOfEveryKind(t *testing.T) {
 	}
 }
 
+// Promise: a kit that fails on its own base ends its run, which says what
+// failed and how; the rig goes on.
+func TestKitsThatFail(t *testing.T) {
+	change := func(from, to string) map[string]string {
+		kit := numbers()
+		kit["kit.toml"] = strings.Replace(kit["kit.toml"], from, to, 1)
+		return kit
+	}
+	nonsense := numbers()
+	nonsense["check.sh"] = "echo hello"
+	w := newWorld(t, nil)
+	w.start()
+	kits := map[string]map[string]string{
+		"no-build": change(`["/bin/cp", "value.txt", "built.txt"]`, `["/bin/cp", "none.txt", "built.txt"]`),
+		"no-setup": change(`path = "project"`, "path = \"project\"\nsetup = [[\"/bin/cp\", \"none.txt\", \"some.txt\"]]"),
+		"no-check": nonsense,
+		"no-need":  change("[project]", "[requires.flux]\nversion = [\"flux\", \"--version\"]\nleast = \"1\"\n[project]"),
+	}
+	for name, files := range kits {
+		w.assign(files, func(a *wire.RunAssign) { a.Run = name })
+	}
+	for name, says := range map[string]string{"no-build": "not built", "no-setup": "none.txt", "no-check": "check", "no-need": "flux"} {
+		e := w.until("the end of "+name, func(e wire.Event) bool { return e.Kind == wire.KindRunEnded && e.Run == name })
+		if b, err := wire.DecodeBody[wire.RunEnded](e); err != nil || b.Outcome != "failed" || !strings.Contains(b.Why, says) {
+			t.Errorf("run %s ended %+v: %v", name, b, err)
+		}
+	}
+	w.assign(numbers(), func(a *wire.RunAssign) { a.Budget = &wire.Budget{Attempts: 1} })
+	w.until("the end of another", func(e wire.Event) bool { return e.Kind == wire.KindRunEnded && e.Run == "numbers" })
+}
+
 // working waits until a process runs at the broker.
 func (w *world) working(id string) { w.t.Helper(); w.at(id, true) }
 

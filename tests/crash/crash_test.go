@@ -51,9 +51,10 @@ func TestKilledInEachStepOfAJudging(t *testing.T) {
 	} {
 		for moment, steps := range moments {
 			t.Run(part+" in "+moment, func(t *testing.T) {
+				t.Parallel() // most of the time it waits
 				got := judgedFrom(t, from, func(r *rig) {
 					for _, step := range steps {
-						r.wait("the step "+moment, func() bool { _, ok := find("", "sleep", step); return ok })
+						r.wait("the step "+moment, func() bool { _, ok := find(r.dir, "sleep", step); return ok })
 					}
 					kill(r)
 				})

@@ -94,9 +94,9 @@ func (p *process) tail() string {
 	return fmt.Sprintf("--- %s\n%s", filepath.Base(p.args[0]), bytes.Join(lines[max(0, len(lines)-25):], []byte("\n")))
 }
 
-// find gives a process of this machine whose command line has the words, with
-// the text in them.
-func find(text string, words ...string) (pid int, ok bool) {
+// find gives a process of this machine whose command line begins with the
+// words, and that works in a folder below dir.
+func find(dir string, words ...string) (pid int, ok bool) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return 0, false
@@ -107,10 +107,10 @@ func find(text string, words ...string) (pid int, ok bool) {
 			continue
 		}
 		line, err := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
-		if err != nil { // it has ended
-			continue
+		if err != nil || !strings.HasPrefix(string(line), strings.Join(words, "\x00")) {
+			continue // it has ended, or is another
 		}
-		if s := string(line); strings.Contains(s, text) && strings.HasPrefix(s, strings.Join(words, "\x00")) {
+		if cwd, err := os.Readlink(filepath.Join("/proc", e.Name(), "cwd")); err == nil && strings.HasPrefix(cwd, dir) {
 			return pid, true
 		}
 	}

@@ -130,13 +130,15 @@ func (c *Controller) take(ctx context.Context, command wire.Command, args wire.A
 		}
 		var drafts []ledger.Draft
 		var err error
-		if cannot != "" {
-			drafts, err = state.NotApplied(command, cannot)
-		} else {
-			drafts, err = s.Command(now, command, args, kit)
+		if cannot == "" {
+			if drafts, err = s.Command(now, command, args, kit); err != nil {
+				cannot = err.Error() // the ledger would never take it
+			}
 		}
-		if err != nil {
-			return nil, err
+		if cannot != "" {
+			if drafts, err = state.NotApplied(command, cannot); err != nil {
+				return nil, err
+			}
 		}
 		answer, err = outcomeOf(drafts)
 		return drafts, err

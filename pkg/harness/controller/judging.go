@@ -58,19 +58,27 @@ func failsFor(err error, tries int) (why string, fails bool) {
 // give ends a judging that can't be done: an attempt's with a verdict that
 // says so, a base's with its run.
 func (w *Work) give(ctx context.Context, j state.Judging, why string) error {
-	_, err := w.controller.decide(ctx, func(s *state.State, now time.Time) ([]ledger.Draft, error) {
-		if j.Attempt == 0 {
-			return s.Failed(wire.At(now), j.Run, why)
-		}
-		return s.Judged(j, state.Unjudged(why))
-	})
+	_, err := w.controller.decide(ctx, func(s *state.State, now time.Time) ([]ledger.Draft, error) { return giveUp(s, now, j, why) })
 	return err
+}
+
+func giveUp(s *state.State, now time.Time, j state.Judging, why string) ([]ledger.Draft, error) {
+	if j.Attempt == 0 {
+		return s.Failed(wire.At(now), j.Run, why)
+	}
+	return s.Judged(j, state.Unjudged(why))
 }
 
 // record appends a judging's events.
 func (w *Work) record(ctx context.Context, j state.Judging, res state.Result, began time.Time) error {
 	c := w.controller
-	events, err := c.decide(ctx, func(s *state.State, _ time.Time) ([]ledger.Draft, error) { return s.Judged(j, res) })
+	events, err := c.decide(ctx, func(s *state.State, now time.Time) ([]ledger.Draft, error) {
+		drafts, err := s.Judged(j, res)
+		if err != nil { // the ledger would never take it
+			return giveUp(s, now, j, fmt.Sprintf("what it came to can't be recorded: %v", err))
+		}
+		return drafts, nil
+	})
 	if err != nil || len(events) == 0 {
 		return err
 	}

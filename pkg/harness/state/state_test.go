@@ -2,6 +2,7 @@ package state_test
 
 import (
 	"errors"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -307,5 +308,25 @@ func TestLanesAreShared(t *testing.T) {
 	}
 	if j := w.s.Judging(); j != nil || len(w.s.Run("made-up").Working) != 0 {
 		t.Errorf("the made-up run is worked on: %+v", j)
+	}
+}
+
+// Promise: a judging whose figures no ledger takes is an error, and the
+// verdict that says so instead is none.
+func TestAResultThatCannotBeWritten(t *testing.T) {
+	w := newWorld(t, 1)
+	w.command(assign("pack"))
+	w.base("pack")
+	w.settle()
+	if _, err := w.submit("pack", 1); err != nil {
+		t.Fatal(err)
+	}
+	j := *w.s.Judging()
+	if _, err := w.s.Judged(j, measured(wire.VerdictPromoted, math.NaN())); err == nil {
+		t.Error("a score that is no number is taken")
+	}
+	w.add(w.s.Judged(j, state.Unjudged("its score is no number")))
+	if a := w.s.Run("pack").Attempt(1); a.Outcome != state.Failed || a.Waits || w.s.Run("pack").Champion() != 0 {
+		t.Errorf("the attempt is %+v", a)
 	}
 }
