@@ -129,7 +129,7 @@ func (r *Run) ended(outcome string) {
 	}
 	for i := range r.Attempts {
 		a := &r.Attempts[i]
-		a.Waits, a.Asked = false, 0
+		a.Waits, a.Asked, a.Public = false, 0, nil
 		a.forgetDetails()
 		if !champion[uint64(i)+1] {
 			a.Patch = ""
