@@ -107,8 +107,8 @@ var commands = map[string]func() int{
 func waits() int {
 	signal.Ignore(syscall.SIGTERM)
 	_ = os.WriteFile("pid-"+strconv.Itoa(os.Getpid()), nil, 0o600)
-	for range 5 {
-		time.Sleep(time.Minute)
+	for end := time.Now().Add(5 * time.Minute); time.Now().Before(end); {
+		time.Sleep(time.Second)
 	}
 	return 0
 }
