@@ -52,6 +52,7 @@ var pure = []string{
 	"pkg/supervisor/reports/relay.go",
 	"pkg/kit/decode.go", "pkg/kit/check.go", "pkg/kit/defaults.go", "pkg/kit/paths.go", "pkg/kit/steps.go",
 	"pkg/kit/tree.go", "pkg/kit/overlay.go", "pkg/kit/tunable.go", "pkg/kit/answer.go",
+	"pkg/worker/tune/space.go", "pkg/worker/tune/model.go",
 }
 
 // Promise: no clock and no randomness where state is computed.
