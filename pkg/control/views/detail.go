@@ -10,7 +10,7 @@ import (
 // judgings say.
 type AttemptDetail struct {
 	Attempt
-	Diff    string             `json:"diff,omitzero" doc:"Its patch on what it set out from, as a unified diff"`
+	Diff    string             `json:"diff,omitzero" doc:"Its patch on the kit's base, as a unified diff"`
 	Clipped bool               `json:"clipped,omitzero" doc:"Whether the patch is longer than diff"`
 	Steps   []JudgedStep       `json:"steps" nullable:"false" doc:"The judging's steps, in their order"`
 	Values  map[string]float64 `json:"values,omitzero" doc:"All of the kit's metrics by name"`
