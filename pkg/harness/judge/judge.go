@@ -131,6 +131,9 @@ type Result struct {
 	Build, Check, Measure *wire.Step
 	Verdict               wire.Verdict
 	Public                PublicFigures
+	// Commands is what the kit's commands took, and Own what the judging did
+	// besides.
+	Commands, Own time.Duration
 }
 
 // PublicFigures are what a candidate reached on the public cases.
@@ -187,6 +190,7 @@ func (j *Judge) judge(ctx context.Context, job Job, do func(*judging, context.Co
 	if err != nil {
 		return res, failed(err)
 	}
+	began := j.cfg.Now()
 	defer j.keeping.release(m.name)
 	g := &judging{j: j, job: job, kit: job.Staged.Kit, made: m}
 	if g.name, g.dir, err = j.newFolder(); err != nil {
@@ -198,6 +202,9 @@ func (j *Judge) judge(ctx context.Context, job Job, do func(*judging, context.Co
 		return res, failed(err)
 	}
 	g.hide()
+	g.res.Own = j.cfg.Now().Sub(began) - g.res.Commands
+	j.cfg.Log.Info("judged an attempt", "run", job.Run, "attempt", job.Attempt, "outcome", g.res.Verdict.Outcome, "step", g.res.Verdict.Step,
+		"commands", g.res.Commands, "own", g.res.Own)
 	return g.res, nil
 }
 

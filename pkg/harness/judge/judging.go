@@ -122,9 +122,11 @@ func (g *judging) first(champion PublicFigures) bool {
 func (g *judging) secret(ctx context.Context, public []ran) error {
 	g.progress("secret cases")
 	seeds := secretSeeds(g.j.cfg.Key, g.job, g.kit.Cases)
-	if err := g.j.makeCases(ctx, g.job.Staged, g.made, g.in("c"), seeds); err != nil {
+	took, err := g.j.makeCases(ctx, g.job.Staged, g.made, g.in("c"), seeds)
+	if err != nil {
 		return err
 	}
+	g.res.Commands += took
 	runs, err := g.phase(ctx, g.pairs(seeds))
 	if err != nil {
 		return err
@@ -199,12 +201,15 @@ func (g *judging) build(ctx context.Context, tree kit.Tree, dir string) (ran wir
 		ReadOnly: []string{archive, g.made.tools(), g.made.cache()}, ReadWrite: []string{b},
 		Limits: limits(k.Limits.Build, 1), Deadline: time.Duration(k.Build.Timeout) + slack, Network: k.Build.Network})
 	if f := failing(err); f != nil {
+		g.res.Commands += f.wall
 		return ran, f, nil
 	}
 	if err != nil {
 		return ran, nil, fmt.Errorf("building: %w", err)
 	}
-	return *r.Ops[len(r.Ops)-1].Run, nil, closed(b)
+	ran = *r.Ops[len(r.Ops)-1].Run
+	g.res.Commands += ran.Wall
+	return ran, nil, closed(b)
 }
 
 // writeArchive writes a tree for a step to unpack.

@@ -225,6 +225,7 @@ func (g *judging) answered(r *ran, done wire.StepDone) error {
 		return fmt.Errorf("%w: its check: %s", ErrKit, done.Error)
 	}
 	r.checks = done.Run.Wall
+	g.res.Commands += r.checks
 	r.output = join(r.output, done.Run.Stderr)
 	if done.Error != "" {
 		return g.broken(r, done.Error)

@@ -90,7 +90,8 @@ func (j *Judge) setUp(ctx context.Context, staged *kit.Staged, m made) error {
 	if err := closed(t); err != nil {
 		return err
 	}
-	return j.makeCases(ctx, staged, m, filepath.Join(m.dir, "c"), staged.Kit.Cases.Public)
+	_, err = j.makeCases(ctx, staged, m, filepath.Join(m.dir, "c"), staged.Kit.Cases.Public)
+	return err
 }
 
 // lacks says which programs that the kit requires are not there.
@@ -138,11 +139,12 @@ func (j *Judge) runSetup(ctx context.Context, staged *kit.Staged, m made, t stri
 	return err
 }
 
-// makeCases makes cases of seeds below a folder, one after the other.
-func (j *Judge) makeCases(ctx context.Context, staged *kit.Staged, m made, dir string, seeds []uint64) error {
+// makeCases makes cases of seeds below a folder, one after the other, and
+// gives what the kit's command took.
+func (j *Judge) makeCases(ctx context.Context, staged *kit.Staged, m made, dir string, seeds []uint64) (took time.Duration, err error) {
 	k := staged.Kit
 	if err := hand(dir); err != nil {
-		return err
+		return took, err
 	}
 	n := 0
 	for part := range slices.Chunk(seeds, maxBatch) {
@@ -153,7 +155,7 @@ func (j *Judge) makeCases(ctx context.Context, staged *kit.Staged, m made, dir s
 			words := kit.Words{"kit": staged.KitDir, "tools": m.tools(), "seed": strconv.FormatUint(seed, 10), "case": c.whole, "tmp": filepath.Join(c.dir, "tmp")}
 			run, err := j.command(kit.StepCases, k, words, k.Cases.Command, time.Duration(k.Cases.Timeout), maxShortKeep)
 			if err != nil {
-				return err
+				return took, err
 			}
 			ops = append(ops,
 				wire.StepOp{Make: &wire.StepMake{Folder: c.dir, Mode: 0o711}},
@@ -163,16 +165,21 @@ func (j *Judge) makeCases(ctx context.Context, staged *kit.Staged, m made, dir s
 				wire.StepOp{Copy: &wire.StepCopy{From: c.whole, To: c.seen, Mode: 0o755, Only: k.Run.Reads, Without: k.Cases.Hidden}},
 				wire.StepOp{Remove: words["tmp"]})
 		}
-		_, err := j.steps.Run(ctx, steps.Step{Role: RoleCheck, Ops: ops, ReadOnly: []string{staged.KitDir, m.tools()}, ReadWrite: []string{dir},
+		r, err := j.steps.Run(ctx, steps.Step{Role: RoleCheck, Ops: ops, ReadOnly: []string{staged.KitDir, m.tools()}, ReadWrite: []string{dir},
 			Limits: limits(k.Limits.Cases, len(part)), Deadline: time.Duration(len(part))*time.Duration(k.Cases.Timeout) + slack})
 		if f := failing(err); f != nil {
-			return f.kitFault("cases")
+			return took, f.kitFault("cases")
 		}
 		if err != nil {
-			return err
+			return took, err
+		}
+		for _, done := range r.Ops {
+			if done.Run != nil {
+				took += done.Run.Wall
+			}
 		}
 	}
-	return closed(dir)
+	return took, closed(dir)
 }
 
 // A caseDir is where a case is: whole for who checks, and what a run sees of

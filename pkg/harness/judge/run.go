@@ -75,6 +75,7 @@ func (g *judging) run(ctx context.Context, p planned) (r ran, err error) {
 	if r.exited, err = g.j.cfg.Roles.Wait(ctx, start.ID); err != nil {
 		return r, fmt.Errorf("waiting for run %d: %w", r.n, err)
 	}
+	g.res.Commands += r.exited.Wall
 	if r.exited.Lost || r.exited.Killed {
 		return r, fmt.Errorf("run %d was ended by nothing of its own", r.n)
 	}
