@@ -300,6 +300,60 @@ func TestAPageMoves(t *testing.T) {
 	b.until("the page says that control does not answer", `!document.getElementById("stale").hidden && document.getElementById("stale").textContent.includes("does not answer")`)
 }
 
+// Promise: a page that follows a change shows by itself what came of it, with
+// what the rig tells meanwhile, though a form on it is open: that form stays
+// as it is, with what was typed.
+func TestARunsPageFollowsAChange(t *testing.T) {
+	w := newWorld(t, dash.Options{})
+	w.rig("delta", figures)
+	p := w.packed("delta", "pack-1", 9, 1)
+	b := browse(t, w)
+	b.do(chromedp.Navigate(w.server.URL + "/rigs/delta/runs/pack-1"))
+	b.press("#ask-pause summary")
+	eval[bool](b, `document.querySelector("#ask-pause input[name=why]").focus() === undefined`)
+	b.do(chromedp.KeyEvent("for the night"))
+	b.submit("#ask-pause button")
+	if got := b.text("#live-command"); !strings.Contains(got, "On its way to the rig") {
+		t.Fatalf("the page says %q", got)
+	}
+	b.press("#ask-stop summary")
+	eval[bool](b, `document.querySelector("#ask-stop input[name=why]").focus() === undefined`)
+	b.do(chromedp.KeyEvent("typed so far"))
+	attempts := b.text("#live-figures")
+	w.answers("delta", wire.CommandApplied, "")
+	w.publish("delta", draft{actor: "owner", run: "pack-1", body: wire.RunPaused{Why: "for the night"}})
+	p.next("delta", true)
+	p.publish("delta")
+	b.until("what came of it is on the page", `document.querySelector("#live-command").textContent.includes("The rig has done it")`)
+	b.until("the run's state is on the page", `document.querySelector("#live-top").textContent.includes("paused")`)
+	b.until("the new attempt is on the page", `document.querySelector("#live-newest").textContent.includes("`+fmt.Sprint(p.attempt)+`")`)
+	if got := b.text("#live-figures"); got == attempts {
+		t.Errorf("the figures stayed %q", got)
+	}
+	if got := eval[string](b, `document.querySelector("#ask-stop input[name=why]").value`); got != "typed so far" {
+		t.Errorf("what was typed is %q", got)
+	}
+	b.fine()
+}
+
+// Promise: the page of a run that was just given to a rig becomes the run's
+// own as soon as the rig tells of it.
+func TestAStartingRunsPageBecomesTheRuns(t *testing.T) {
+	w := newWorld(t, dash.Options{})
+	w.rig("delta", figures)
+	b := browse(t, w)
+	b.do(chromedp.Navigate(w.server.URL + "/runs/new?kit=circle-packing-26"))
+	b.submit("form.start > button")
+	if got := b.text("main"); !strings.Contains(got, "once rig delta tells of it") {
+		t.Fatalf("the page says %q", got)
+	}
+	run := w.pending("delta").Run
+	w.publish("delta", draft{actor: "control", run: run, body: wire.RunCreated{Campaign: run, Kit: "circle-packing-26", Title: "26 circles"}})
+	w.answers("delta", wire.CommandApplied, "")
+	b.until("the page is the run's", `document.querySelector("#live-figures") !== null && document.querySelector("#live-command").textContent.includes("The rig has done it")`)
+	b.fine()
+}
+
 // Promise: the script says times in the words that the pages come with.
 func TestTheScriptSaysTimesAsThePagesDo(t *testing.T) {
 	w := newWorld(t, dash.Options{})

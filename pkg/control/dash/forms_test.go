@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,7 +15,12 @@ import (
 
 // changes are every change that the dashboard offers.
 var changes = []string{"/rigs", "/rigs/alpha/token", "/rigs/alpha/retire", "/rigs/alpha/restore", "/rigs/alpha/report-key", "/needs/1/seen",
-	"/settings/tokens", "/settings/tokens/2/revoke"}
+	"/settings/tokens", "/settings/tokens/2/revoke", "/runs", "/rigs/alpha/commands/aaaaaaaaaaaaaaaaaaaaaaaaaa/cancel",
+	aRunsPage + "/pause", aRunsPage + "/resume", aRunsPage + "/stop", aRunsPage + "/settings", aRunsPage + "/queue", aRunsPage + "/queue/3/move",
+	aRunsPage + "/queue/3/edit", aRunsPage + "/queue/3/drop", aRunsPage + "/trials/1/message", aRunsPage + "/trials/1/stop",
+	aRunsPage + "/attempts/1/disqualify", aRunsPage + "/attempts/1/rejudge"}
+
+const aRunsPage = "/rigs/alpha/runs/pack-1"
 
 // audited gives what the audit log says was changed.
 func (w *world) audited() []string {
@@ -37,6 +43,7 @@ func (w *world) audited() []string {
 func TestChangesAreTheOwnersOwn(t *testing.T) {
 	w := newWorld(t, dash.Options{})
 	w.rig("alpha", figures)
+	w.packed("alpha", "pack-1", 3, 1)
 	owner, other, reader := w.signedIn(w.owner), w.signedIn(w.owner), w.signedIn(w.reader)
 	before := len(w.audited())
 	form := func(token string) url.Values {
@@ -58,7 +65,7 @@ func TestChangesAreTheOwnersOwn(t *testing.T) {
 		if p := w.stranger().post(path, form("x")); p.status != http.StatusUnauthorized {
 			t.Errorf("a stranger on %s got %d", path, p.status)
 		}
-		if p := owner.get(path); p.status == http.StatusOK && path != "/rigs" && path != "/settings/tokens" {
+		if p := owner.get(path); p.status == http.StatusOK && !slices.Contains([]string{"/rigs", "/settings/tokens", "/runs", aRunsPage + "/queue"}, path) {
 			t.Errorf("GET %s gave a page", path)
 		}
 	}
@@ -71,7 +78,8 @@ func TestChangesAreTheOwnersOwn(t *testing.T) {
 	if p := reader.get("/settings/tokens"); p.status != http.StatusForbidden {
 		t.Errorf("a reader sees the tokens: %d", p.status)
 	}
-	for _, path := range []string{"/", "/rigs", "/rigs/alpha", "/needs"} {
+	for _, path := range []string{"/", "/rigs", "/rigs/alpha", "/needs", "/runs", "/runs/new", "/kits", "/campaigns", "/rigs/alpha/commands", aRunsPage, aRunsPage + "/queue",
+		aRunsPage + "/attempts", aRunsPage + "/attempts/1", aRunsPage + "/champions", aRunsPage + "/history"} {
 		if p := reader.get(path); strings.Contains(strings.ReplaceAll(p.body, `method="post" action="/signout"`, ""), `method="post"`) {
 			t.Errorf("a reader is offered a change on %s", path)
 		}
