@@ -39,6 +39,7 @@ var dependencies = map[string]string{
 	"github.com/synadia-io/orbit.go/jetstreamext": "bus: atomic batches",
 	"golang.org/x/crypto":                         "SSH",
 	"golang.org/x/mod":                            "tests: reading go.mod",
+	"golang.org/x/perf":                           "judge: intervals of noisy figures",
 	"golang.org/x/sync":                           "groups of goroutines",
 	"golang.org/x/sys":                            "the terminal's size, peer credentials",
 	"golang.org/x/time":                           "how many tries a second",

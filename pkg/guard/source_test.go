@@ -50,6 +50,7 @@ var pure = []string{
 	"pkg/control/apply/plan.go",
 	"pkg/harness/ledger/fold.go", "pkg/harness/state",
 	"pkg/supervisor/reports/relay.go",
+	"pkg/harness/judge/decide", "pkg/harness/judge/seeds.go",
 	"pkg/kit/decode.go", "pkg/kit/check.go", "pkg/kit/defaults.go", "pkg/kit/paths.go", "pkg/kit/steps.go",
 	"pkg/kit/tree.go", "pkg/kit/overlay.go", "pkg/kit/tunable.go", "pkg/kit/answer.go",
 	"pkg/worker/tune/space.go", "pkg/worker/tune/model.go",

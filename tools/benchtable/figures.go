@@ -40,6 +40,11 @@ var figures = []figure{
 	{bench: "harness/ledger.Append/batch-1000", title: "ledger appends, 1,000 at a time, full sync (over bare SQLite)", unit: "events/s", more: true},
 	{bench: "harness/ledger.Start/check-1000000", title: "a ledger of 1,000,000 events, opened and checked", unit: "ns/op"},
 	{bench: "harness/controller.Start", title: "… and the work known again, from the oldest snapshot there can be", unit: "ns/op", aim: 1e9},
+	{bench: "supervisor/commands.Command", title: "a command, issued to recorded by the harness", unit: "ms/command-p50"},
+	{bench: "supervisor/commands.Command", title: "… p99", unit: "ms/command-p99", aim: 50},
 	{bench: "harness.Verdicts/lanes-1", title: "verdicts on bytecount, one lane", unit: "verdicts/h", more: true},
 	{bench: "harness.Verdicts/lanes-2", title: "… two lanes", unit: "verdicts/h", more: true},
+	{bench: "harness/judge.Judging/not-better", title: "what a judging takes over the kit's commands, 3 runs", unit: "own-ms", aim: 150},
+	{bench: "harness/judge.Judging/promoted", title: "… as far as a promotion, 15 runs", unit: "own-ms"},
+	{bench: "harness/judge.Judging/timed", title: "… of a timed metric", unit: "own-ms"},
 }
