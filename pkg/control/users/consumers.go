@@ -16,6 +16,10 @@ import (
 // Consumers keep each rig's consumers on the bus: a rig's user makes none and
 // removes none, it only takes from its own.
 type Consumers struct {
+	// Every is how often the server is asked which there are; 0 is
+	// wire.ConsumersLook.
+	Every time.Duration
+
 	js    jetstream.JetStream
 	users *Users
 	log   *slog.Logger
@@ -35,7 +39,11 @@ func NewConsumers(js jetstream.JetStream, users *Users, log *slog.Logger) *Consu
 // wire.ConsumersLook it asks the server which there are, and makes again what
 // the bus lost.
 func (c *Consumers) Run(ctx context.Context) error {
-	look, all := time.NewTicker(wire.UsersLook), time.NewTicker(wire.ConsumersLook)
+	every := c.Every
+	if every == 0 {
+		every = wire.ConsumersLook
+	}
+	look, all := time.NewTicker(wire.UsersLook), time.NewTicker(every)
 	defer look.Stop()
 	defer all.Stop()
 	for {

@@ -34,6 +34,8 @@ type world struct {
 	*recordtest.Record
 	t       testing.TB
 	harness *script
+	// deliver is what the loop hands commands to: the script, or another.
+	deliver commands.Harness
 	stager  *stages
 	nc      *nats.Conn
 	stop    func()
@@ -148,6 +150,7 @@ func startWorld(t testing.TB) *world {
 	if _, err := w.Bus.JS().CreateOrUpdateConsumer(t.Context(), wire.StreamCommands, bus.CommandsConsumerConfig("alpha")); err != nil {
 		t.Fatal(err)
 	}
+	w.deliver = w.harness
 	w.nc = w.Bus.Rig("alpha")
 	w.answer()
 	w.run()
@@ -192,7 +195,7 @@ func (w *world) run() {
 	if _, bench := w.t.(*testing.B); !bench {
 		log = bustest.TestLog(w.t)
 	}
-	l, err := commands.New(w.nc, commands.Config{Rig: "alpha", Harness: w.harness, Control: asker, Stager: w.stager, Now: w.Now, Log: log})
+	l, err := commands.New(w.nc, commands.Config{Rig: "alpha", Harness: w.deliver, Control: asker, Stager: w.stager, Now: w.Now, Log: log})
 	if err != nil {
 		w.t.Fatal(err)
 	}
