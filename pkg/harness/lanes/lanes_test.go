@@ -115,114 +115,111 @@ func TestALaneIsReadAsItIs(t *testing.T) {
 // Promise: a lane's files are listed, read, written and removed by their
 // paths, large ones too, through no link and by no path that leads out.
 func TestFilesOfALane(t *testing.T) {
-	worlds(t, func(t *testing.T, w *world) {
-		w.prepare(1)
-		if exited, out := w.work(1, "ln -s /etc/passwd link; ln -s / way"); exited.Code != 0 {
-			t.Fatal(out)
+	w := oneWorld(t)
+	w.prepare(1)
+	if exited, out := w.work(1, "ln -s /etc/passwd link; ln -s / way"); exited.Code != 0 {
+		t.Fatal(out)
+	}
+	large := bytes.Repeat([]byte("0123456789abcdef"), 1<<16) // more than the broker's line
+	for path, data := range map[string][]byte{"src/a [1].go": []byte("a\x00\xff"), "deep/er/b": {}, "large": large, "link": []byte("mine")} {
+		must(t, w.lanes.WriteFile(w.context(), 1, path, data))
+		got, err := w.lanes.ReadFile(w.context(), 1, path)
+		if err != nil || !bytes.Equal(got, data) {
+			t.Errorf("%s: %d bytes for %d: %v", path, len(got), len(data), err)
 		}
-		large := bytes.Repeat([]byte("0123456789abcdef"), 1<<16) // more than the broker's line
-		for path, data := range map[string][]byte{"src/a [1].go": []byte("a\x00\xff"), "deep/er/b": {}, "large": large, "link": []byte("mine")} {
-			must(t, w.lanes.WriteFile(w.context(), 1, path, data))
-			got, err := w.lanes.ReadFile(w.context(), 1, path)
-			if err != nil || !bytes.Equal(got, data) {
-				t.Errorf("%s: %d bytes for %d: %v", path, len(got), len(data), err)
-			}
+	}
+	must(t, w.lanes.RemoveFile(w.context(), 1, "src/a.go"))
+	must(t, w.lanes.RemoveFile(w.context(), 1, "src/a.go"))
+	list, err := w.lanes.List(w.context(), 1)
+	must(t, err)
+	var paths []string
+	for _, e := range list {
+		paths = append(paths, e.Path)
+	}
+	if diff := cmp.Diff([]string{"bin/tool", "deep/er/b", "large", "link", "src/a [1].go", "way"}, paths); diff != "" {
+		t.Error(diff)
+	}
+	for _, path := range []string{"way/etc/passwd", "src", "src/none", "../home/x", "/etc/passwd", ".git/config", ""} {
+		if b, err := w.lanes.ReadFile(w.context(), 1, path); err == nil || len(b) > 0 {
+			t.Errorf("%q is read: %q", path, b)
 		}
-		must(t, w.lanes.RemoveFile(w.context(), 1, "src/a.go"))
-		must(t, w.lanes.RemoveFile(w.context(), 1, "src/a.go"))
-		list, err := w.lanes.List(w.context(), 1)
-		must(t, err)
-		var paths []string
-		for _, e := range list {
-			paths = append(paths, e.Path)
+	}
+	for _, path := range []string{"../home/x", "/tmp/x", ".git/config", "src/../../x"} {
+		if err := errors.Join(w.lanes.WriteFile(w.context(), 1, path, nil), w.lanes.RemoveFile(w.context(), 1, path)); err == nil {
+			t.Errorf("%q is written", path)
 		}
-		if diff := cmp.Diff([]string{"bin/tool", "deep/er/b", "large", "link", "src/a [1].go", "way"}, paths); diff != "" {
-			t.Error(diff)
-		}
-		for _, path := range []string{"way/etc/passwd", "src", "src/none", "../home/x", "/etc/passwd", ".git/config", ""} {
-			if b, err := w.lanes.ReadFile(w.context(), 1, path); err == nil || len(b) > 0 {
-				t.Errorf("%q is read: %q", path, b)
-			}
-		}
-		for _, path := range []string{"../home/x", "/tmp/x", ".git/config", "src/../../x"} {
-			if err := errors.Join(w.lanes.WriteFile(w.context(), 1, path, nil), w.lanes.RemoveFile(w.context(), 1, path)); err == nil {
-				t.Errorf("%q is written", path)
-			}
-		}
-		if _, err := w.lanes.ReadFile(w.context(), 1, "src/none"); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("a file that is not there: %v", err)
-		}
-		if err := w.lanes.WriteFile(w.context(), 1, "large/x", nil); !kit.IsRefused(err) {
-			t.Errorf("a file below a file: %v", err)
-		}
-		if err := w.lanes.WriteFile(w.context(), 2, "x", nil); !errors.Is(err, lanes.ErrNoLane) {
-			t.Errorf("a lane that is not there: %v", err)
-		}
-		if jobs := below(t, filepath.Join(w.dir, "work", "lanes", "jobs")); len(jobs) > 0 {
-			t.Errorf("jobs are left: %v", jobs)
-		}
-	})
+	}
+	if _, err := w.lanes.ReadFile(w.context(), 1, "src/none"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file that is not there: %v", err)
+	}
+	if err := w.lanes.WriteFile(w.context(), 1, "large/x", nil); !kit.IsRefused(err) {
+		t.Errorf("a file below a file: %v", err)
+	}
+	if err := w.lanes.WriteFile(w.context(), 2, "x", nil); !errors.Is(err, lanes.ErrNoLane) {
+		t.Errorf("a lane that is not there: %v", err)
+	}
+	if jobs := below(t, filepath.Join(w.dir, "work", "lanes", "jobs")); len(jobs) > 0 {
+		t.Errorf("jobs are left: %v", jobs)
+	}
 }
 
 // Promise: the trial's file is the lane's user's alone, and says what the
 // trial is, every digit of it.
 func TestTheTrialsFile(t *testing.T) {
-	worlds(t, func(t *testing.T, w *world) {
-		folder := w.prepare(1)
-		want := wire.Trial{Rig: "alpha", Run: "pack26", Trial: 1, Lane: 1, Token: "secret", Folder: folder, Seed: 1<<64 - 1, Deadline: wire.At(time.Unix(1_790_000_000, 0))}
-		file, err := w.lanes.WriteTrial(w.context(), 1, want)
-		must(t, err)
-		info, err := os.Stat(file)
-		must(t, err)
-		if uid := int(info.Sys().(*syscall.Stat_t).Uid); info.Mode().Perm() != 0o600 || w.users && uid != users["lane-1"] {
-			t.Errorf("its mode is %v, its user %d", info.Mode(), uid)
-		}
-		_, out := w.work(1, "cat ~/trial.json")
-		var got wire.Trial
-		must(t, wire.DecodeStrict([]byte(out), &got))
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Error(diff)
-		}
-	})
+	w := oneWorld(t)
+	folder := w.prepare(1)
+	want := wire.Trial{Rig: "alpha", Run: "pack26", Trial: 1, Lane: 1, Token: "secret", Folder: folder, Seed: 1<<64 - 1, Deadline: wire.At(time.Unix(1_790_000_000, 0))}
+	file, err := w.lanes.WriteTrial(w.context(), 1, want)
+	must(t, err)
+	info, err := os.Stat(file)
+	must(t, err)
+	if uid := int(info.Sys().(*syscall.Stat_t).Uid); info.Mode().Perm() != 0o600 || w.users && uid != users["lane-1"] {
+		t.Errorf("its mode is %v, its user %d", info.Mode(), uid)
+	}
+	_, out := w.work(1, "cat ~/trial.json")
+	var got wire.Trial
+	must(t, wire.DecodeStrict([]byte(out), &got))
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
 }
 
 // Promise: a preparation that fails or is cut off leaves a lane that the next
 // one makes whole, and so does a harness that was killed.
 func TestALaneIsMadeWholeAgain(t *testing.T) {
-	worlds(t, func(t *testing.T, w *world) {
-		bad := filepath.Join(w.dir, "bad.bundle")
-		must(t, os.WriteFile(bad, []byte("no bundle"), 0o600))
-		if _, err := w.lanes.Prepare(w.context(), 1, bad); err == nil || !strings.Contains(err.Error(), "git") {
-			t.Errorf("a bundle that is none: %v", err)
+	w := oneWorld(t)
+	bad := filepath.Join(w.dir, "bad.bundle")
+	must(t, os.WriteFile(bad, []byte("no bundle"), 0o600))
+	if _, err := w.lanes.Prepare(w.context(), 1, bad); err == nil || !strings.Contains(err.Error(), "git") {
+		t.Errorf("a bundle that is none: %v", err)
+	}
+	if _, err := w.lanes.Folder(1); !errors.Is(err, lanes.ErrNoLane) {
+		t.Errorf("it has a folder: %v", err)
+	}
+	for wait := range 4 {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(wait*wait)*10*time.Millisecond)
+		_, _ = w.lanes.Prepare(ctx, 1, w.bundle)
+		cancel()
+	}
+	w.prepare(1)
+	before := w.prepare(2)
+	w.open() // as a harness does that was killed
+	if _, err := w.lanes.Folder(2); !errors.Is(err, lanes.ErrNoLane) {
+		t.Errorf("a lane of before is used: %v", err)
+	}
+	for lane := uint64(1); lane <= 2; lane++ {
+		w.prepare(lane)
+		if tree, err := w.lanes.Read(w.context(), lane, nil); err != nil || !cmp.Equal(base(), tree) {
+			t.Errorf("lane %d has %v: %v", lane, tree, err)
 		}
-		if _, err := w.lanes.Folder(1); !errors.Is(err, lanes.ErrNoLane) {
-			t.Errorf("it has a folder: %v", err)
+		if all, err := os.ReadDir(filepath.Join(w.dir, "work", "lanes", string(rune('0'+lane)))); err != nil || len(all) != 1 {
+			t.Errorf("lane %d has %v: %v", lane, all, err)
 		}
-		for wait := range 6 {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(wait*wait)*4*time.Millisecond)
-			_, _ = w.lanes.Prepare(ctx, 1, w.bundle)
-			cancel()
-		}
-		w.prepare(1)
-		before := w.prepare(2)
-		w.open() // as a harness does that was killed
-		if _, err := w.lanes.Folder(2); !errors.Is(err, lanes.ErrNoLane) {
-			t.Errorf("a lane of before is used: %v", err)
-		}
-		for lane := uint64(1); lane <= 2; lane++ {
-			w.prepare(lane)
-			if tree, err := w.lanes.Read(w.context(), lane, nil); err != nil || !cmp.Equal(base(), tree) {
-				t.Errorf("lane %d has %v: %v", lane, tree, err)
-			}
-			if all, err := os.ReadDir(filepath.Join(w.dir, "work", "lanes", string(rune('0'+lane)))); err != nil || len(all) != 1 {
-				t.Errorf("lane %d has %v: %v", lane, all, err)
-			}
-		}
-		if _, err := os.Stat(before); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("the lane of before is there: %v", err)
-		}
-		if left := w.left(); len(left) > 0 {
-			t.Errorf("the broker still knows %v", left)
-		}
-	})
+	}
+	if _, err := os.Stat(before); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the lane of before is there: %v", err)
+	}
+	if left := w.left(); len(left) > 0 {
+		t.Errorf("the broker still knows %v", left)
+	}
 }
