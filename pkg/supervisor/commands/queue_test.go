@@ -28,6 +28,10 @@ type model struct {
 	// taken are the ids that the harness took, in order.
 	taken []string
 	seq   uint64
+	// handedOut counts what the bus handed out, and lost are those that did
+	// not come.
+	handedOut uint64
+	lost      []string
 }
 
 // told is what the world knows of one command.
@@ -60,7 +64,29 @@ func (m *model) deliver(id string, again bool) []effect {
 	if c.content {
 		it.source = &wire.KitSource{}
 	}
+	m.handedOut++
+	m.queue.came(m.now, m.handedOut)
+	m.lost = slices.DeleteFunc(m.lost, func(other string) bool { return other == id })
 	return m.queue.delivered(m.now, it, again)
+}
+
+// lose has the bus hand a command that does not come.
+func (m *model) lose(id string) {
+	m.handedOut++
+	m.lost = append(m.lost, id)
+}
+
+// pass lets time pass. What was lost comes again when the bus's pause is over,
+// in any order.
+func (m *model) pass(t *rapid.T, d time.Duration) {
+	if d >= wire.CommandAgain && len(m.lost) > 0 {
+		m.now, d = m.now.Add(wire.CommandAgain), d-wire.CommandAgain
+		for _, id := range rapid.Permutation(slices.Clone(m.lost)).Draw(t, "they come") {
+			m.take(t, m.deliver(id, true))
+		}
+	}
+	m.now = m.now.Add(d)
+	m.take(t, m.queue.next(m.now))
 }
 
 // end ends an effect that was under way, well or badly.
@@ -137,13 +163,13 @@ func (m *model) mayHand(t *rapid.T, c *told) {
 		}
 	}
 	for _, id := range m.bus {
-		if other := m.all[id]; other.run == c.run && other.seq < c.seq && m.queue.get(id) != nil {
+		if other := m.all[id]; other.run == c.run && other.seq < c.seq && (m.queue.get(id) != nil || slices.Contains(m.lost, id)) {
 			t.Fatalf("%s is handed before %s of the same run", c.id, id)
 		}
 	}
 }
 
-// Promise: whatever comes when, a command is acked only with its outcome or
+// Promise: whatever comes when, doubled, lost on its way or in another order, a command is acked only with its outcome or
 // when control wants it no more, handed only in force, with its content, one
 // of a run at a time and in the run's order; and when all goes well in the
 // end, every command that is wanted gets its outcome, and the bus is empty.
@@ -156,11 +182,15 @@ func TestTheQueueKeepsItsPromises(t *testing.T) {
 				run := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "run")
 				life := rapid.SampledFrom([]time.Duration{time.Second, time.Minute, time.Hour, 24 * time.Hour}).Draw(t, "life")
 				c := m.give(run, rapid.Bool().Draw(t, "content"), life)
-				m.take(t, m.deliver(c.id, false))
+				if rapid.Bool().Draw(t, "comes") {
+					m.take(t, m.deliver(c.id, false))
+				} else {
+					m.lose(c.id)
+				}
 			},
 			"the bus hands one again": func(t *rapid.T) {
-				if len(m.bus) > 0 {
-					m.take(t, m.deliver(rapid.SampledFrom(m.bus).Draw(t, "which"), true))
+				if held := slices.DeleteFunc(slices.Clone(m.bus), func(id string) bool { return slices.Contains(m.lost, id) }); len(held) > 0 {
+					m.take(t, m.deliver(rapid.SampledFrom(held).Draw(t, "which"), true))
 				}
 			},
 			"an effect ends": func(t *rapid.T) {
@@ -178,8 +208,7 @@ func TestTheQueueKeepsItsPromises(t *testing.T) {
 				}
 			},
 			"time passes": func(t *rapid.T) {
-				m.now = m.now.Add(rapid.SampledFrom([]time.Duration{time.Second, 5 * time.Second, time.Minute, time.Hour}).Draw(t, "for"))
-				m.take(t, m.queue.next(m.now))
+				m.pass(t, rapid.SampledFrom([]time.Duration{time.Millisecond, 5 * time.Second, time.Minute, time.Hour}).Draw(t, "for"))
 			},
 		}
 		t.Repeat(act)
@@ -252,6 +281,7 @@ func TestLaterCommandsWaitForThoseHandedBefore(t *testing.T) {
 	old := m.give("run-1", false, time.Hour)
 	later := m.give("run-1", false, time.Hour)
 	m.queue.began(m.now, 1, 1)
+	m.handedOut = 1
 	if do := m.deliver(later.id, false); len(do) > 0 {
 		t.Errorf("the later one is %v at once", do)
 	}
@@ -260,6 +290,7 @@ func TestLaterCommandsWaitForThoseHandedBefore(t *testing.T) {
 	}
 	gone := &model{now: began, all: map[string]*told{}}
 	gone.queue.began(gone.now, 1, 1)
+	gone.handedOut = 1
 	gone.deliver(gone.give("run-1", false, time.Hour).id, false)
 	gone.now = gone.now.Add(wire.CommandAgain)
 	if do := gone.queue.next(gone.now); len(do) > 0 {
@@ -277,16 +308,15 @@ func TestACommandLostOnItsWayIsWaitedFor(t *testing.T) {
 	m := &model{now: began, all: map[string]*told{}}
 	m.queue.began(m.now, 0, 7)
 	first, lost, later := m.give("run-1", false, time.Hour), m.give("run-1", false, time.Hour), m.give("run-1", false, time.Hour)
-	m.queue.came(m.now, 8)
+	m.handedOut = 7
 	if do := m.deliver(first.id, false); len(do) != 1 {
 		t.Errorf("the first is %v", do)
 	}
 	m.queue.wasHanded(m.now, first.id, wire.CommandAnswer{State: wire.CommandApplied}, nil)
-	m.queue.came(m.now, 10)
+	m.handedOut++
 	if do := m.deliver(later.id, false); len(do) > 0 {
 		t.Errorf("the later one is %v at once", do)
 	}
-	m.queue.came(m.now, 11)
 	if do := m.deliver(lost.id, true); !slices.Equal(do, []effect{{toHand, lost.id}}) {
 		t.Errorf("then %v", do)
 	}
