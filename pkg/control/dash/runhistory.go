@@ -10,8 +10,11 @@ type runHistoryPage struct {
 	More     string
 }
 
-// commandsShown is how many commands a page that is no list of them has.
-const commandsShown = 20
+// How many commands and events the page has, which is no list of them.
+const (
+	commandsShown = 20
+	runEvents     = 40
+)
 
 func (v *visit) showHistory(p *problem, status int) error {
 	f, err := v.runFrame(tabHistory, p)
@@ -24,7 +27,7 @@ func (v *visit) showHistory(p *problem, status int) error {
 		return err
 	}
 	for _, l := range full.View.Recent {
-		if l.Run == f.Run.Run && len(page.Lines) < eventsShown {
+		if l.Run == f.Run.Run && len(page.Lines) < runEvents {
 			page.Lines = append(page.Lines, line{l, f.Ledger})
 		}
 	}

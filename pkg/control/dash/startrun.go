@@ -21,8 +21,7 @@ type startPage struct {
 	Rigs  []string
 	Kits  []service.KitSummary
 	Typed startForm
-	Key   string
-	// Commands says that the form has a command of the worker exec.
+	Key     string
 	Problem *problem
 }
 
@@ -58,7 +57,8 @@ func (v *visit) showStart(typed startForm, p *problem, status int) error {
 		}
 	}
 	if page.Typed.Kit == "" && page.Typed.Git == "" && len(page.Kits) > 0 {
-		page.Typed.Kit = page.Kits[0].Name
+		// The one that the worker tune can do the most with.
+		page.Typed.Kit = slices.MaxFunc(page.Kits, func(a, b service.KitSummary) int { return cmp.Compare(a.TunableCount, b.TunableCount) }).Name
 	}
 	return v.render("start", status, page)
 }
