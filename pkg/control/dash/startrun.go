@@ -18,9 +18,9 @@ func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys
 
 type startPage struct {
 	frame
-	Rigs  []string
-	Kits  []service.KitSummary
-	Typed startForm
+	Rigs    []string
+	Kits    []service.KitSummary
+	Typed   startForm
 	Key     string
 	Problem *problem
 }
