@@ -28,28 +28,28 @@ import (
 func TestMain(m *testing.M) {
 	broker.Main()
 	code := m.Run()
-	if workerDir != "" {
-		os.RemoveAll(workerDir)
+	if programsDir != "" {
+		os.RemoveAll(programsDir)
 	}
 	os.Exit(code)
 }
 
 var (
-	workerDir  string
-	workerOnce = sync.OnceValues(buildWorker)
+	programsDir string
+	programs    = sync.OnceValues(buildPrograms)
 )
 
-// buildWorker builds thermite-worker where every user may run it.
-func buildWorker() (path string, err error) {
-	if workerDir, err = os.MkdirTemp("", "worker"); err != nil {
+// buildPrograms builds the worker, and the broker, which starts processes in
+// the larger test's place, where every user may run them.
+func buildPrograms() (dir string, err error) {
+	if programsDir, err = os.MkdirTemp("", "programs"); err != nil {
 		return "", err
 	}
-	path = filepath.Join(workerDir, "thermite-worker")
-	out, err := exec.Command("go", "build", "-o", path, "thermite/cmd/thermite-worker").CombinedOutput()
+	out, err := exec.Command("go", "build", "-o", programsDir+"/", "thermite/cmd/thermite-worker", "thermite/cmd/thermite-broker").CombinedOutput()
 	if err != nil {
 		return "", errors.New(string(out))
 	}
-	return path, errors.Join(os.Chmod(workerDir, 0o755), os.Chmod(path, 0o755))
+	return programsDir, os.Chmod(programsDir, 0o755)
 }
 
 // world is a rig: a broker, and a harness that can be stopped and started.
@@ -82,7 +82,7 @@ var users = map[string]int{"judge-build": 61301, "judge-check": 61302, "judge-ru
 // newWorld makes a rig; set changes the harness's settings.
 func newWorld(t testing.TB, set func(*harness.Config)) *world {
 	t.Helper()
-	worker, err := workerOnce()
+	bin, err := programs()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,14 +106,14 @@ func newWorld(t testing.TB, set func(*harness.Config)) *world {
 		t.Fatal(err)
 	}
 	log := slog.New(slog.NewTextHandler(w.said, nil))
-	w.startBroker(log)
+	w.startBroker(filepath.Join(bin, "thermite-broker"), log)
 	keyFile := filepath.Join(dir, "control.pub")
 	if err := os.WriteFile(keyFile, []byte(w.control.Public().String()+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	w.cfg = harness.Config{Rig: "alpha", StateDir: filepath.Join(dir, "state"), Socket: filepath.Join(dir, "api.sock"),
 		Broker: filepath.Join(dir, "broker.sock"), Roles: w.roles, Inbox: filepath.Join(dir, "inbox"), ControlKey: keyFile,
-		TrialListen: "127.0.0.1:0", Worker: worker, Path: "/usr/local/bin:/usr/bin:/bin:/usr/local/go/bin",
+		TrialListen: "127.0.0.1:0", Worker: filepath.Join(bin, "thermite-worker"), Path: "/usr/local/bin:/usr/bin:/bin:/usr/local/go/bin",
 		Build: "v1", Now: time.Now, Rand: rand.Reader, Log: log}
 	if set != nil {
 		set(&w.cfg)
@@ -123,9 +123,9 @@ func newWorld(t testing.TB, set func(*harness.Config)) *world {
 
 // startBroker starts the rig's broker: with users of their own for its roles
 // as root, else with the own user for all.
-func (w *world) startBroker(log *slog.Logger) {
+func (w *world) startBroker(starter string, log *slog.Logger) {
 	w.t.Helper()
-	cfg := broker.Config{StateDir: filepath.Join(w.dir, "broker"), Socket: filepath.Join(w.dir, "broker.sock"), Build: "v1", Now: time.Now, Log: log,
+	cfg := broker.Config{StateDir: filepath.Join(w.dir, "broker"), Socket: filepath.Join(w.dir, "broker.sock"), Program: starter, Build: "v1", Now: time.Now, Log: log,
 		Roles: []string{"judge-build", "judge-check", "judge-run", "lane-1", "lane-2"}}
 	if os.Geteuid() == 0 {
 		cfg.Users = users
