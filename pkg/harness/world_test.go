@@ -62,6 +62,8 @@ type world struct {
 	harness *harness.Harness
 	stop    func()
 	said    *said
+	// patience is how long an event is waited for.
+	patience time.Duration
 }
 
 // said is a log that a failed test shows.
@@ -94,7 +96,7 @@ func newWorld(t testing.TB, set func(*harness.Config)) *world {
 	if err := os.Chmod(dir, 0o711); err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, dir: dir, said: &said{}}
+	w := &world{t: t, dir: dir, said: &said{}, patience: 2 * time.Minute}
 	t.Cleanup(func() {
 		if t.Failed() {
 			w.said.mu.Lock()
@@ -352,7 +354,7 @@ func (w *world) events() []wire.Event {
 // until waits until the ledger has an event that is it, and gives it.
 func (w *world) until(what string, is func(wire.Event) bool) wire.Event {
 	w.t.Helper()
-	deadline := time.After(90 * time.Second)
+	deadline := time.After(w.patience)
 	for {
 		woken := w.harness.Ledger().Changed()
 		for _, e := range w.events() {
