@@ -128,6 +128,7 @@ func (k *Kit) check() []*Problem {
 	}
 	c.command("build.command", k.Build.Command, stepWords[StepBuild])
 	c.timeout("build.timeout", k.Build.Timeout)
+	c.oneOf("build.cache", k.Build.Cache, Caches)
 	for _, o := range k.Build.Outputs {
 		c.err("build.outputs", CheckPath(o))
 	}

@@ -82,7 +82,7 @@ func TestDefaults(t *testing.T) {
 	want := kit.Kit{
 		About:   kit.About{Name: "least", Version: "1", Title: "Least"},
 		Project: kit.Project{Path: "project", Editable: []string{"src/**"}, SetupTimeout: 10 * minute},
-		Build:   kit.Build{Command: []string{"true"}, Timeout: 5 * minute},
+		Build:   kit.Build{Command: []string{"true"}, Timeout: 5 * minute, Cache: "copies"},
 		Cases:   kit.Cases{Command: []string{"cases", "{seed}", "{case}"}, Timeout: minute, Public: []uint64{1}, Secret: 5},
 		Run:     kit.Run{Command: []string{"{project}/run", "{case}", "{out}"}, Timeout: minute, Reads: []string{"**"}, Writes: []string{"**"}},
 		Check:   kit.Check{Command: []string{"check", "{case}", "{out}"}, Timeout: minute},
@@ -128,6 +128,7 @@ func TestBadKits(t *testing.T) {
 		{"secret", `public = [1]`, "public = [1]\nsecret = -1", "kit.toml:16: cases.secret: is -1, 1 to 1000"},
 		{"duration", `command = ["true"]`, "command = [\"true\"]\ntimeout = \"5\"", `kit.toml:12: build.timeout: "5" is no time such as 90s or 5m`},
 		{"number for a duration", `command = ["true"]`, "command = [\"true\"]\ntimeout = 5", `kit.toml:12: build.timeout: "5" is no time`},
+		{"cache", `command = ["true"]`, "command = [\"true\"]\ncache = \"mine\"", `kit.toml:12: build.cache: "mine"`},
 		{"duration of nothing", `command = ["true"]`, "command = [\"true\"]\ntimeout = \"-1s\"", `kit.toml:12: build.timeout: "-1s" is no time that ends anything`},
 		{"duration of years", `command = ["true"]`, "command = [\"true\"]\ntimeout = \"1000h\"", `kit.toml:12: build.timeout: is more than a day`},
 		{"size", "[build]", "[limits.run]\nmemory = \"much\"\n[build]", `kit.toml:11: limits.run.memory: "much" is no size`},

@@ -35,6 +35,7 @@ func (l *Limit) setDefaults(to Limit) {
 func (k *Kit) setDefaults() {
 	setDefault(&k.Project.SetupTimeout, defaultSetupTimeout)
 	setDefault(&k.Build.Timeout, defaultBuildTimeout)
+	setDefault(&k.Build.Cache, CacheCopies)
 	setDefault(&k.Cases.Timeout, defaultStepTimeout)
 	setDefault(&k.Cases.Secret, defaultSecret)
 	setDefault(&k.Run.Timeout, defaultStepTimeout)

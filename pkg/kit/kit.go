@@ -64,6 +64,10 @@ type Build struct {
 	Command []string `toml:"command"`
 	Timeout Duration `toml:"timeout"`
 	Network bool     `toml:"network"`
+	// Cache says how a build has {cache}: as copies of what setup left there,
+	// or as links to it, which is faster. What a build adds is its own, and it
+	// can't change what a link leads to.
+	Cache string `toml:"cache"`
 	// Outputs are paths of {project} that the build must have made.
 	Outputs []string `toml:"outputs"`
 }
@@ -126,6 +130,15 @@ type Metric struct {
 	Bound   *float64 `toml:"bound"`
 	Primary bool     `toml:"primary"`
 }
+
+// The values of Build.Cache.
+const (
+	CacheCopies = "copies"
+	CacheLinks  = "links"
+)
+
+// Caches are the values of Build's Cache.
+var Caches = []string{CacheCopies, CacheLinks}
 
 // The values of Metric's Direction, Source, Across and Noise.
 var (

@@ -77,6 +77,8 @@ type StepCopy struct {
 	// Most is how many bytes the files may have together, if it is set: more
 	// is refused.
 	Most int64 `json:"most,omitzero"`
+	// Link has To's files be links to From's instead.
+	Link bool `json:"link,omitzero"`
 }
 
 // StepRun runs a command and ends all it started.

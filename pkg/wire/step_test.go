@@ -17,7 +17,7 @@ func steps() wire.StepJob {
 		{Empty: "/a", GoOn: true},
 		{Make: &wire.StepMake{Folder: "/a/b", Mode: 0o711}},
 		{Unpack: &wire.StepUnpack{Archive: "/t", Folder: "/a/c", Mode: 0o755}},
-		{Copy: &wire.StepCopy{From: "/a/c", To: "/a/d", Mode: 0o700, Only: []string{"**"}, Without: []string{"x/*"}, Strict: true, Most: 9}},
+		{Copy: &wire.StepCopy{From: "/a/c", To: "/a/d", Mode: 0o700, Only: []string{"**"}, Without: []string{"x/*"}, Strict: true, Most: 9, Link: true}},
 		{Run: &wire.StepRun{Argv: []string{"go", "version"}, Env: map[string]string{"PATH": "/bin"}, Dir: "/a", Timeout: 90 * time.Second, Keep: 10, Need: []string{"/a/e"}}, GoOn: true},
 		{Pack: &wire.StepPack{Folder: "/a", Without: []string{"y"}}},
 		{List: "/a"},

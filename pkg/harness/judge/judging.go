@@ -195,7 +195,7 @@ func (g *judging) build(ctx context.Context, tree kit.Tree, dir string) (ran wir
 	r, err := g.j.steps.Run(ctx, steps.Step{Role: RoleBuild,
 		Ops: []wire.StepOp{
 			{Unpack: &wire.StepUnpack{Archive: archive, Folder: words["project"], Mode: 0o755}},
-			{Copy: &wire.StepCopy{From: g.made.cache(), To: words["cache"], Mode: 0o755}},
+			{Copy: &wire.StepCopy{From: g.made.cache(), To: words["cache"], Mode: 0o755, Link: k.Build.Cache == kit.CacheLinks}},
 			{Make: &wire.StepMake{Folder: words["tmp"], Mode: 0o755}},
 			run},
 		ReadOnly: []string{archive, g.made.tools(), g.made.cache()}, ReadWrite: []string{b},

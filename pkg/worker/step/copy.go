@@ -72,6 +72,9 @@ func (c *copier) visit(in *os.Root, name, p string, info fs.FileInfo) error {
 		}
 		c.made[dir] = true
 	}
+	if c.op.Link {
+		return c.to.Symlink(filepath.Join(c.op.From, p), p)
+	}
 	return copyFile(in, name, c.to, p, info)
 }
 

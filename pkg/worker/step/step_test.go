@@ -258,6 +258,14 @@ func TestCopyAndRemoveOfWhatIsHostile(t *testing.T) {
 	if l := r.Ops[1].List; len(l) != 5 || os.FileMode(l[1].Mode)&os.ModeSymlink == 0 || os.FileMode(l[2].Mode)&os.ModeNamedPipe == 0 {
 		t.Errorf("it lists %+v", l)
 	}
+	links := filepath.Join(dir, "links")
+	r, _ = do(t, wire.StepOp{Copy: &wire.StepCopy{From: from, To: links, Mode: 0o755, Link: true}}, wire.StepOp{List: links})
+	if d := last(t, r, 2); len(d.List) != 2 || os.FileMode(d.List[1].Mode)&os.ModeSymlink == 0 {
+		t.Errorf("it linked %+v", d)
+	}
+	if b, err := os.ReadFile(filepath.Join(links, "shut/deep/x")); err != nil || string(b) != "x" {
+		t.Errorf("a link leads to %q, %v", b, err)
+	}
 	if err := os.Chmod(filepath.Join(from, "shut/deep"), 0o500); err != nil {
 		t.Fatal(err)
 	}
