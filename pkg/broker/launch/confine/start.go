@@ -136,7 +136,7 @@ func silent(err error) error {
 
 // goEnv is the environment of the broker's own programs, which live shortly
 // or do little: their runtime need not collect, nor start threads ahead.
-var goEnv = []string{"GOMAXPROCS=1", "GOGC=off", "GOMEMLIMIT=64MiB"}
+var goEnv = []string{"GOMAXPROCS=1", "GOGC=off", "GOMEMLIMIT=64MiB", "GORACE=atexit_sleep_ms=0"}
 
 // ends are the descriptors between the broker and init: ours and theirs.
 type ends struct {
