@@ -8,7 +8,7 @@ import (
 
 // attempt keeps a new attempt. A number that was submitted before is counted
 // and changes nothing.
-func (r *run) attempt(b wire.Attempt, at Mark) {
+func (r *run) attempt(b attemptBody, at Mark) {
 	r.view.Attempts++
 	lane, working := r.trials[b.Trial]
 	if working {
@@ -60,7 +60,7 @@ func (r *run) change(attempt uint64, at Mark, do func(*Attempt)) {
 }
 
 // step notes a step of a judging.
-func (r *run) step(kind string, b wire.Step, at Mark) {
+func (r *run) step(kind string, b stepBody, at Mark) {
 	r.change(b.Attempt, at, func(a *Attempt) {
 		if !r.begin(a, b.Judging) {
 			return

@@ -81,13 +81,13 @@ func (r *run) apply(e wire.Event, at Mark) error {
 func (r *run) judge(e wire.Event, at Mark) error {
 	switch e.Kind {
 	case wire.KindAttempt:
-		return on(e, func(b wire.Attempt) { r.attempt(b, at) })
+		return on(e, func(b attemptBody) { r.attempt(b, at) })
 	case wire.KindBuild:
-		return on(e, func(b wire.Build) { r.step(e.Kind, b.Step, at) })
+		return on(e, func(b buildBody) { r.step(e.Kind, b.stepBody, at) })
 	case wire.KindCheck:
-		return on(e, func(b wire.Check) { r.step(e.Kind, b.Step, at) })
+		return on(e, func(b checkBody) { r.step(e.Kind, b.stepBody, at) })
 	case wire.KindMeasure:
-		return on(e, func(b wire.Measure) { r.step(e.Kind, b.Step, at) })
+		return on(e, func(b measureBody) { r.step(e.Kind, b.stepBody, at) })
 	case wire.KindVerdict:
 		return on(e, func(b wire.Verdict) { r.verdict(b, at) })
 	case wire.KindChampion:

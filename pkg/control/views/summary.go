@@ -96,15 +96,15 @@ func workInWords(e wire.Event) (string, error) {
 	case wire.KindModelCall:
 		return say(e, callInWords)
 	case wire.KindAttempt:
-		return say(e, func(b wire.Attempt) string {
+		return say(e, func(b attemptBody) string {
 			return join(fmt.Sprintf("attempt %d by trial %d", b.Attempt, b.Trial), b.Title)
 		})
 	case wire.KindBuild:
-		return say(e, func(b wire.Build) string { return stepInWords("build", b.Step) })
+		return say(e, func(b buildBody) string { return stepInWords("build", b.stepBody) })
 	case wire.KindCheck:
-		return say(e, func(b wire.Check) string { return stepInWords("check", b.Step) })
+		return say(e, func(b checkBody) string { return stepInWords("check", b.stepBody) })
 	case wire.KindMeasure:
-		return say(e, func(b wire.Measure) string { return stepInWords("measure", b.Step) })
+		return say(e, func(b measureBody) string { return stepInWords("measure", b.stepBody) })
 	case wire.KindVerdict:
 		return say(e, func(b wire.Verdict) string {
 			return join(fmt.Sprintf("attempt %d %s%s", b.Attempt, spaced(b.Outcome), scored(b.Score)), b.Why)
@@ -183,7 +183,7 @@ func callInWords(b wire.ModelCall) string {
 	return fmt.Sprintf("%s, %d tokens in, %d out", b.Model, b.InputTokens, b.OutputTokens)
 }
 
-func stepInWords(step string, b wire.Step) string {
+func stepInWords(step string, b stepBody) string {
 	how := "passed"
 	if !b.OK {
 		how = "failed"
