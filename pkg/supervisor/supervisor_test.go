@@ -88,6 +88,11 @@ func TestBusComesBack(t *testing.T) {
 	w := startWorld(t)
 	w.start()
 	w.awaitAll()
+	// A page whose ack is lost is handed again only after a minute.
+	w.await("no page waits", func() bool {
+		s, err := w.bus.JS().Stream(t.Context(), wire.StreamReports)
+		return err == nil && s.CachedInfo().State.Msgs == 0
+	})
 	w.bus.Stop()
 	w.write(1200)
 	w.await("the bus is away", func() bool { return w.now.Figures().Loops["bus"].State == "failing" })
