@@ -147,3 +147,28 @@ func TestALaneReadsNothingHidden(t *testing.T) {
 		}
 	}
 }
+
+// Promise: a build whose cache is links may add to it, and changes nothing of
+// what setup left, nor leaves the next build anything.
+func TestACacheOfLinks(t *testing.T) {
+	launchers(t, func(t *testing.T, w *world) {
+		staged := w.tiny("20s", "", func(f map[string]string) {
+			f["kit.toml"] = strings.Replace(f["kit.toml"], "[build]", "[build]\ncache = \"links\"", 1)
+		})
+		w.base(staged)
+		tree := with(staged, map[string]string{"build": `test -s "$1/warm" || exit 1
+test -e "$1/new" && exit 2
+echo more >> "$1/warm" && exit 3
+rm "$1/warm" && echo mine > "$1/warm" && echo new > "$1/new" || exit 4
+`})
+		for range 2 {
+			r, err := w.judge.Judge(w.context(), w.job(staged, 1, tree))
+			if err != nil || !r.Build.OK {
+				t.Errorf("it is not built: %+v, %v", r.Build, err)
+			}
+		}
+		if b, err := os.ReadFile(filepath.Join(w.kept("kit-"), "t", "cache", "warm")); err != nil || string(b) != "warm\n" {
+			t.Errorf("what setup left is %q, %v", b, err)
+		}
+	})
+}

@@ -37,6 +37,7 @@ const (
 type Broker interface {
 	steps.Broker
 	List(ctx context.Context) ([]wire.BrokerProcess, error)
+	Ping(ctx context.Context) (wire.BrokerPong, error)
 }
 
 // Config is what a judge works with.

@@ -184,7 +184,11 @@ func (g *judging) build(ctx context.Context, tree kit.Tree, dir string) (ran wir
 		return ran, nil, err
 	}
 	k := g.kit
-	words := kit.Words{"tools": g.made.tools(), "cache": filepath.Join(b, "cache"), "project": filepath.Join(b, "project"), "tmp": filepath.Join(b, "tmp")}
+	cache, err := g.cache(ctx, b)
+	if err != nil {
+		return ran, nil, err
+	}
+	words := kit.Words{"tools": g.made.tools(), "cache": cache, "project": filepath.Join(b, "project"), "tmp": filepath.Join(b, "tmp")}
 	run, err := g.j.command(kit.StepBuild, k, words, k.Build.Command, time.Duration(k.Build.Timeout), maxKeep)
 	if err != nil {
 		return ran, nil, err
@@ -210,6 +214,23 @@ func (g *judging) build(ctx context.Context, tree kit.Tree, dir string) (ran wir
 	ran = *r.Ops[len(r.Ops)-1].Run
 	g.res.Commands += ran.Wall
 	return ran, nil, closed(b)
+}
+
+// ownTmp is a folder in memory that a process has to itself, where the
+// launcher gives it mounts of its own.
+const ownTmp = "/tmp"
+
+// cache says where a build has its cache: links are made fastest in memory,
+// and are gone with the process.
+func (g *judging) cache(ctx context.Context, b string) (string, error) {
+	if g.kit.Build.Cache != kit.CacheLinks {
+		return filepath.Join(b, "cache"), nil
+	}
+	pong, err := g.j.cfg.Roles.Ping(ctx)
+	if err != nil || !pong.Capabilities.Mounts {
+		return filepath.Join(b, "cache"), err
+	}
+	return filepath.Join(ownTmp, "cache"), nil
 }
 
 // writeArchive writes a tree for a step to unpack.

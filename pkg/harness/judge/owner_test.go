@@ -28,13 +28,17 @@ const uidHarness = 61040
 // removes all they leave.
 func TestAJudgeThatIsNotRoot(t *testing.T) {
 	plainWorld(t) // skips where there is none
+	bin, err := programs()
+	if err != nil {
+		t.Fatal(err)
+	}
 	dir := openDir(t)
 	file := filepath.Join(dir, "broker.toml")
 	if err := os.WriteFile(file, fmt.Appendf(nil, roles, uidHarness, "plain"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	b, err := broker.New(ctx, broker.Config{File: file, StateDir: filepath.Join(dir, "broker"), Socket: filepath.Join(dir, "broker.sock"),
+	b, err := broker.New(ctx, broker.Config{File: file, Program: filepath.Join(bin, "thermite-broker"), StateDir: filepath.Join(dir, "broker"), Socket: filepath.Join(dir, "broker.sock"),
 		Build: "test", Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		cancel()
@@ -57,7 +61,7 @@ func TestAJudgeThatIsNotRoot(t *testing.T) {
 	if err := chownAll(work); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), program(t, dir), "judge", dir)
+	cmd := exec.CommandContext(t.Context(), program(t, dir), "judge", dir, filepath.Join(bin, "thermite-worker"))
 	cmd.Env, cmd.Dir = []string{"GORACE=atexit_sleep_ms=0"}, "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uidHarness, Gid: uidHarness}}
 	out, err := cmd.CombinedOutput()
@@ -77,6 +81,20 @@ func TestAJudgeThatIsNotRoot(t *testing.T) {
 	}
 }
 
+// program is a copy of this test's program that every user may start.
+func program(t testing.TB, dir string) string {
+	t.Helper()
+	exe, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "judge.test")
+	if err := os.WriteFile(path, exe, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 func chownAll(dir string) error {
 	return filepath.WalkDir(dir, func(p string, _ os.DirEntry, err error) error {
 		return errors.Join(err, os.Lchown(p, uidHarness, uidHarness))
@@ -84,12 +102,12 @@ func chownAll(dir string) error {
 }
 
 // judgeMain is a judge's process that is not root.
-func judgeMain(dir string) error {
+func judgeMain(dir, worker string) error {
 	work := filepath.Join(dir, "work")
 	log := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	c := client.New(client.Config{Socket: filepath.Join(dir, "broker.sock"), Log: log})
 	defer c.Close()
-	j, err := judge.New(judge.Config{Dir: work, Roles: c, Step: []string{filepath.Join(dir, "worker"), "step"}, Key: make([]byte, 32),
+	j, err := judge.New(judge.Config{Dir: work, Roles: c, Step: []string{worker, "step"}, Key: make([]byte, 32),
 		Path: "/usr/bin:/bin", Now: time.Now, Rand: rand.Reader, Log: log})
 	if err != nil {
 		return err

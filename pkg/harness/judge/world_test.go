@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -18,22 +20,40 @@ import (
 	"thermite/pkg/harness/judge"
 	"thermite/pkg/kit"
 	"thermite/pkg/wire"
-	"thermite/pkg/worker/step"
 )
 
 func TestMain(m *testing.M) {
 	broker.Main()
-	if len(os.Args) > 1 && os.Args[1] == "step" {
-		os.Exit(step.Main())
-	}
-	if len(os.Args) > 2 && os.Args[1] == "judge" {
-		if err := judgeMain(os.Args[2]); err != nil {
+	if len(os.Args) > 3 && os.Args[1] == "judge" {
+		if err := judgeMain(os.Args[2], os.Args[3]); err != nil {
 			fmt.Println(err)
 			os.Exit(1)
 		}
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if programsDir != "" {
+		os.RemoveAll(programsDir)
+	}
+	os.Exit(code)
+}
+
+var (
+	programsDir string
+	programs    = sync.OnceValues(buildPrograms)
+)
+
+// buildPrograms builds the worker, and the broker, which starts processes in
+// the larger test's place, where every user may run them.
+func buildPrograms() (dir string, err error) {
+	if programsDir, err = os.MkdirTemp("", "programs"); err != nil {
+		return "", err
+	}
+	out, err := exec.Command("go", "build", "-o", programsDir+"/", "thermite/cmd/thermite-worker", "thermite/cmd/thermite-broker").CombinedOutput()
+	if err != nil {
+		return "", errors.New(string(out))
+	}
+	return programsDir, os.Chmod(programsDir, 0o755)
 }
 
 // roles is the broker's file: numbers that no user of the machine has.
@@ -131,7 +151,12 @@ func newWorld(t testing.TB, launcher string) *world {
 	}
 	log := slog.New(slog.NewTextHandler(w.said, nil))
 	ctx, cancel := context.WithCancel(context.Background())
-	b, err := broker.New(ctx, broker.Config{File: file, StateDir: filepath.Join(w.dir, "broker"), Socket: filepath.Join(w.dir, "broker.sock"),
+	bin, err := programs()
+	if err != nil {
+		cancel()
+		t.Fatal(err)
+	}
+	b, err := broker.New(ctx, broker.Config{File: file, Program: filepath.Join(bin, "thermite-broker"), StateDir: filepath.Join(w.dir, "broker"), Socket: filepath.Join(w.dir, "broker.sock"),
 		Build: "test", Now: time.Now, Log: log})
 	if err != nil {
 		cancel()
@@ -147,7 +172,7 @@ func newWorld(t testing.TB, launcher string) *world {
 	})
 	w.client = client.New(client.Config{Socket: filepath.Join(w.dir, "broker.sock"), Log: log})
 	t.Cleanup(func() { _ = w.client.Close() })
-	w.config = judge.Config{Dir: filepath.Join(w.dir, "work"), Roles: w.client, Step: []string{program(t, w.dir), "step"},
+	w.config = judge.Config{Dir: filepath.Join(w.dir, "work"), Roles: w.client, Step: []string{filepath.Join(bin, "thermite-worker"), "step"},
 		Key: bytes.Repeat([]byte{7}, 32), Path: "/usr/local/go/bin:/usr/local/bin:/usr/bin:/bin", Now: time.Now, Rand: rand.Reader, Log: log}
 	w.judge = w.newJudge()
 	t.Cleanup(func() {
@@ -169,20 +194,6 @@ func (w *world) newJudge() *judge.Judge {
 	}
 	w.t.Cleanup(j.Close)
 	return j
-}
-
-// program is a copy of this test's program that every user may start.
-func program(t testing.TB, dir string) string {
-	t.Helper()
-	exe, err := os.ReadFile("/proc/self/exe")
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(dir, "worker")
-	if err := os.WriteFile(path, exe, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return path
 }
 
 func (w *world) context() context.Context {

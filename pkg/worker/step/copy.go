@@ -33,6 +33,9 @@ func copyAll(op wire.StepCopy) error {
 	if err := makeFolder(op.To, fs.FileMode(op.Mode)); err != nil {
 		return err
 	}
+	if op.Link {
+		return linkAll(op)
+	}
 	to, err := os.OpenRoot(op.To)
 	if err != nil {
 		return err
@@ -44,6 +47,25 @@ func copyAll(op wire.StepCopy) error {
 		w.left = maxEntries
 	}
 	return w.walk(op.From)
+}
+
+// linkAll makes links. A cache has thousands of files, so this does as little
+// for each as there is.
+func linkAll(op wire.StepCopy) error {
+	return filepath.WalkDir(op.From, func(path string, e fs.DirEntry, err error) error {
+		p, relErr := filepath.Rel(op.From, path)
+		switch {
+		case err != nil || relErr != nil:
+			return errors.Join(err, relErr)
+		case p == ".":
+			return nil
+		case e.IsDir():
+			return os.Mkdir(filepath.Join(op.To, p), 0o755)
+		case !e.Type().IsRegular() || !taken(op, filepath.ToSlash(p)):
+			return nil
+		}
+		return os.Symlink(path, filepath.Join(op.To, p))
+	})
 }
 
 // A copier copies what a walk visits.
@@ -71,9 +93,6 @@ func (c *copier) visit(in *os.Root, name, p string, info fs.FileInfo) error {
 			return err
 		}
 		c.made[dir] = true
-	}
-	if c.op.Link {
-		return c.to.Symlink(filepath.Join(c.op.From, p), p)
 	}
 	return copyFile(in, name, c.to, p, info)
 }
