@@ -81,15 +81,17 @@ func gain(m kit.Metric, p Pair) float64 {
 	return g / of
 }
 
-// Compare gives the candidate's effect over pairs, of which there is one at
-// least; cases is how many different cases they are of, and wins how many
-// more the champion failed and the candidate did not. A sum over cases is
-// told in its own unit.
+// Compare gives the candidate's effect over pairs; cases is how many different
+// cases they are of, and wins how many more the champion failed and the
+// candidate did not. Of pairs and wins together there is one at least. A sum
+// over cases is told in its own unit.
 func Compare(m kit.Metric, pairs []Pair, cases, wins int) wire.Effect {
 	e := wire.Effect{Confidence: m.Confidence, Least: m.MinEffect.Value, Relative: m.MinEffect.Relative, Pairs: uint64(len(pairs) + wins)}
 	if !Noisy(m) {
 		e.Confidence = 1
-		e.Center = gain(m, across(m, pairs))
+		if e.Center = e.Least; len(pairs) > 0 { // else the champion failed every case
+			e.Center = gain(m, across(m, pairs))
+		}
 		e.Low, e.High = e.Center, e.Center
 		return e
 	}
