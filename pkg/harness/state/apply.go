@@ -314,6 +314,9 @@ func (r *Run) champion(e wire.Event, b wire.Champion) {
 	c := Champion{Attempt: b.Attempt, At: e.Time, Why: b.Why}
 	if a := r.Attempt(b.Attempt); a != nil {
 		c.Title = a.Title
+		if b.Patch != "" { // of a run that has ended, it was forgotten
+			a.Patch = b.Patch
+		}
 	}
 	r.Champions = append(r.Champions, c)
 	if len(r.Crowns) > 0 && r.Champion() == b.Attempt {

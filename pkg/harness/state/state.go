@@ -21,7 +21,7 @@ import (
 // The name and the version of the fold's snapshots.
 const (
 	FoldName    = "work"
-	FoldVersion = 1
+	FoldVersion = 2
 )
 
 // State is the fold.

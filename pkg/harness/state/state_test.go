@@ -142,6 +142,19 @@ func TestAChampionGivesWay(t *testing.T) {
 		t.Errorf("judged a third time is %+v", j)
 	}
 	champion(w, 3, 2.7)
+
+	// After the run's end too, and then it is known by its patch.
+	if _, err := w.submit("pack", 1); err != nil {
+		t.Fatal(err)
+	}
+	w.judge(state.OutcomeNotBetter, 2.5)
+	w.command(wire.RunStop{Run: "pack"})
+	w.command(wire.AttemptRejudge{Run: "pack", Attempt: 4})
+	w.judge(wire.VerdictPromoted, 2.8)
+	champion(w, 4, 2.8)
+	if w.s.Run("pack").Attempt(4).Patch == "" {
+		t.Error("what became the champion after its run's end is known without its patch")
+	}
 }
 
 // Promise: a judging whose champion changed meanwhile comes to nothing, and
