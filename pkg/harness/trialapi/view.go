@@ -67,14 +67,19 @@ func (f Facts) steps() []*wire.Step {
 	return slices.DeleteFunc([]*wire.Step{f.Build, f.Check, f.Measure}, func(s *wire.Step) bool { return s == nil })
 }
 
-// publicCases are the runs on cases that anyone may see.
+// publicCases are the runs on cases that anyone may see, each once: the last
+// step that has any has all of them. A judging that ended on a secret case has
+// them in its check too, and must not look other than one that did not.
 func (f Facts) publicCases() []wire.StepCase {
 	var all []wire.StepCase
-	for _, s := range f.steps() {
+	for _, s := range slices.Backward(f.steps()) {
 		for _, c := range s.Cases {
 			if !c.Secret {
 				all = append(all, c)
 			}
+		}
+		if len(all) > 0 {
+			break
 		}
 	}
 	return all

@@ -131,7 +131,7 @@ func drawFacts(t *rapid.T, which string, public []wire.StepCase, publicScore *fl
 	secret := rapid.SliceOfN(drawCase(true), 1, 3).Draw(t, "secret"+which)
 	f := trialapi.Facts{Attempt: wire.Attempt{Attempt: 1, Trial: 1}, Build: step("build", nil), Check: step("check", nil), Measure: step("measure", nil)}
 	if f.Measure.Cases = public; rapid.Bool().Draw(t, "in check"+which) {
-		f.Check.Cases = secret
+		f.Check.Cases = append(slices.Clone(public), secret...)
 	} else {
 		f.Measure.Cases = append(slices.Clone(public), secret...)
 		f.Measure.Effect = &wire.Effect{Center: rapid.Float64Range(0, 9).Draw(t, "effect"+which)}
