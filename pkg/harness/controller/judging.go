@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"time"
 
 	"thermite/pkg/harness/judge"
 	"thermite/pkg/harness/ledger"
-	"thermite/pkg/harness/patches"
 	"thermite/pkg/harness/state"
 	"thermite/pkg/kit"
 	"thermite/pkg/wire"
@@ -40,6 +38,10 @@ func (w *Work) judge(ctx context.Context, at string, j state.Judging) {
 	}
 }
 
+// errNoPatch says that an attempt's patch is gone, or is not what it was. A
+// file of something else that is not there says nothing of the attempt.
+var errNoPatch = errors.New("its patch can't be had")
+
 // kitTries is how often a judging is tried whose kit fails.
 const kitTries = 3
 
@@ -47,7 +49,7 @@ const kitTries = 3
 // try would change.
 func failsFor(err error, tries int) (why string, fails bool) {
 	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, patches.ErrAltered), errors.Is(err, ErrNotStaged), kit.IsRefused(err):
+	case errors.Is(err, errNoPatch), errors.Is(err, ErrNotStaged), kit.IsRefused(err):
 		return err.Error(), true
 	case errors.Is(err, judge.ErrKit) && tries >= kitTries:
 		return err.Error(), true

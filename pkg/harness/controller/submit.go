@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -155,6 +156,9 @@ func (c *Controller) events(ctx context.Context, in string, from, to uint64) ([]
 		raw, err := c.cfg.Ledger.Read(ctx, wire.Place{Ledger: in, Cursor: from - 1}, int(min(to-from+1, wire.MaxPageEvents)))
 		if err != nil {
 			return nil, err
+		}
+		if len(raw) == 0 {
+			return nil, fmt.Errorf("ledger %s has no event %d", in, from)
 		}
 		for _, b := range raw {
 			e, err := wire.ReadEvent(b)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -14,6 +15,7 @@ import (
 
 	"thermite/pkg/harness/lanes"
 	"thermite/pkg/harness/ledger"
+	"thermite/pkg/harness/patches"
 	"thermite/pkg/harness/repos"
 	"thermite/pkg/harness/state"
 	"thermite/pkg/harness/trialapi"
@@ -284,6 +286,9 @@ func (w *Work) tree(ctx context.Context, staged *kit.Staged, patch string) (kit.
 		return staged.Base, nil
 	}
 	b, err := w.Patches.Get(patch)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, patches.ErrAltered) {
+		return nil, fmt.Errorf("%w: %w", errNoPatch, err)
+	}
 	if err != nil {
 		return nil, err
 	}
