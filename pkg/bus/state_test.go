@@ -53,12 +53,13 @@ func TestServerState(t *testing.T) {
 			t.Errorf("%s: %+v", rig, got)
 		}
 	}
-	events := bus.StreamState{Name: "EVENTS", Messages: 10, First: 1, Last: 10, Bytes: state.Streams[0].Bytes}
+	commands := bus.StreamState{Name: "COMMANDS", First: state.Streams[0].First}
+	events := bus.StreamState{Name: "EVENTS", Messages: 10, First: 1, Last: 10, Bytes: state.Streams[1].Bytes}
 	reports := bus.StreamState{
-		Name: "REPORTS", Messages: 2, First: 1, Last: 2, Bytes: state.Streams[1].Bytes,
+		Name: "REPORTS", Messages: 2, First: 1, Last: 2, Bytes: state.Streams[2].Bytes,
 		Consumers: []bus.ConsumerState{{Name: "control-reports", Pending: 2}},
 	}
-	if diff := cmp.Diff([]bus.StreamState{events, reports}, state.Streams); diff != "" {
+	if diff := cmp.Diff([]bus.StreamState{commands, events, reports}, state.Streams); diff != "" {
 		t.Error(diff)
 	}
 	rigs, err := admin.Rigs(ctx)

@@ -23,6 +23,17 @@ type Commands interface {
 	// Wait gives the command as soon as it has its outcome, or as it is when
 	// the time has passed.
 	Wait(ctx context.Context, id string, most time.Duration) (commands.Command, error)
+	// Held says how many of the rig's commands wait for the bus.
+	Held(ctx context.Context, rig string) (commands.Held, error)
+}
+
+// held gives the rig's commands that wait for the bus; nil when none does.
+func (s *Service) held(ctx context.Context, rig string) (*HeldCommands, error) {
+	h, err := s.config.Commands.Held(ctx, rig)
+	if err != nil || h.Count == 0 {
+		return nil, err
+	}
+	return &HeldCommands{Count: h.Count, Why: h.Why, Since: wire.At(h.Since)}, nil
 }
 
 // orderRun gives the rig a command about a run that it has.

@@ -137,7 +137,11 @@ func (s *Service) Rig(ctx context.Context, c Caller, rig string, q RigQuery) (Ri
 	if ledgers == nil {
 		ledgers = []views.LedgerMarks{}
 	}
-	full := RigView{RigSummary: s.summary(r), Keys: keysOf(r), Ledgers: ledgers, View: v}
+	held, err := s.held(ctx, rig)
+	if err != nil {
+		return RigView{}, err
+	}
+	full := RigView{RigSummary: s.summary(r), Keys: keysOf(r), Held: held, Ledgers: ledgers, View: v}
 	if !r.FiguresAt.IsZero() {
 		full.Figures = &r.Figures
 	}

@@ -93,9 +93,17 @@ type RigKeys struct {
 type RigView struct {
 	RigSummary
 	Keys    RigKeys       `json:"keys" doc:"Its public keys"`
+	Held    *HeldCommands `json:"commands_held,omitzero" doc:"Its commands that wait for the message bus; absent when none does"`
 	Figures *wire.Figures `json:"figures,omitzero" doc:"Its supervisor's last figures"`
 	Ledgers []LedgerMarks `json:"ledgers" nullable:"false" doc:"Its ledgers, in the order control learnt of them; the last is current"`
 	View    LedgerView    `json:"view" doc:"What its events say"`
+}
+
+// HeldCommands are commands that the bus has not taken.
+type HeldCommands struct {
+	Count int       `json:"count" doc:"How many" example:"2"`
+	Why   string    `json:"why" doc:"Why the oldest waits"`
+	Since wire.Time `json:"since" doc:"Since when"`
 }
 
 // RigQuery says which of a rig's ledgers to view; none is the current one.
