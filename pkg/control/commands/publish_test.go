@@ -125,7 +125,9 @@ func TestTheBusHoldsAHundredCommandsOfARig(t *testing.T) {
 		ids = append(ids, w.issue(order("alpha", pause(fmt.Sprintf("run-%d", i)))).ID)
 	}
 	last := ids[len(ids)-1]
-	w.Until("the last is held", func() bool { return w.get(last).Held == "the rig's queue on the bus holds 100 commands that it has not taken" })
+	w.Until("the last is held", func() bool {
+		return w.get(last).Held == "the rig's queue on the bus holds 100 commands that it has not taken"
+	})
 	w.until("alpha", ids[:wire.MaxCommandsWaiting]...)
 	other := w.issue(order("beta", pause("run-1")))
 	w.until("beta", other.ID)
