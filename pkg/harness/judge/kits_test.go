@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -24,16 +25,14 @@ func TestKitsThatShip(t *testing.T) {
 	model := httptest.NewServer(http.HandlerFunc(kittest.Model))
 	t.Cleanup(model.Close)
 	w.route(model.URL)
-	warm := t.TempDir()
 	for _, name := range kit.Names() {
 		t.Run(name, func(t *testing.T) {
 			w := *w
 			w.t = t
 			staged := w.stage(kit.Source{Embedded: name})
-			w.warm(staged, warm)
+			w.warm(staged)
 			w.fixtures(staged, staged.Kit.Fixtures)
 			w.empty()
-			w.copyWarm(warm)
 		})
 	}
 }
@@ -43,6 +42,7 @@ func TestKitsThatShip(t *testing.T) {
 func TestCheatsOfOneUser(t *testing.T) {
 	w := newWorld(t, "same-user")
 	staged := w.stage(kit.Source{Embedded: "bytecount"})
+	w.warm(staged)
 	w.fixtures(staged, slices.DeleteFunc(slices.Clone(staged.Kit.Fixtures), func(f kit.Fixture) bool {
 		return f.By != kit.ByLauncher && f.Expect != kit.ExpectPromoted
 	}))
@@ -66,9 +66,13 @@ func (w *world) route(address string) {
 }
 
 // warm has the kit's setup begin with the caches of the kits before, so that
-// not each compiles Go's library.
-func (w *world) warm(staged *kit.Staged, warm string) {
+// not each compiles Go's library, and keeps its own for those after.
+func (w *world) warm(staged *kit.Staged) {
 	w.t.Helper()
+	warm := filepath.Join(programsDir, "warm")
+	if err := os.MkdirAll(warm, 0o755); err != nil {
+		w.t.Fatal(err)
+	}
 	if out, err := exec.CommandContext(w.context(), "cp", "-r", warm, filepath.Join(staged.KitDir, "warm")).CombinedOutput(); err != nil {
 		w.t.Fatalf("%v: %s", err, out)
 	}
@@ -76,6 +80,10 @@ func (w *world) warm(staged *kit.Staged, warm string) {
 		w.t.Fatalf("%v: %s", err, out)
 	}
 	staged.Kit.Project.Setup = slices.Concat([][]string{{"cp", "-r", "{kit}/warm/.", "{cache}"}}, staged.Kit.Project.Setup)
+	if err := w.judge.Prepare(w.context(), staged); err != nil {
+		w.t.Fatal(err)
+	}
+	w.copyWarm(warm)
 }
 
 // copyWarm keeps the caches that setup made.

@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"testing"
 
 	"thermite/pkg/kit"
 )
@@ -122,12 +121,4 @@ func with(staged *kit.Staged, files map[string]string) kit.Tree {
 // run gives the base with another run: a script.
 func run(staged *kit.Staged, script string) kit.Tree {
 	return with(staged, map[string]string{"run": "#!/bin/sh\n" + script + "\n"})
-}
-
-// needUser skips what only roles with users of their own hold.
-func needUser(t testing.TB, w *world) {
-	t.Helper()
-	if w.launcher != "plain" {
-		t.Skip("roles are not isolated from each other here")
-	}
 }
