@@ -19,12 +19,16 @@ import (
 // A judging is one under way. Its folder has, each for its role and handed to
 // it for the time of a step:
 //
-//	tree           the candidate's archive
-//	b/project      built by judge-build; b/cache and b/tmp are its own
-//	c/<n>          a secret case, by judge-check
-//	r/<n>/out, tmp what run n writes, by judge-run
-//	l/<n>          what of it may be there, copied by judge-run
-//	k/<n>          what a check writes, by judge-check
+//	c/<n>             a secret case, by judge-check
+//	r/<run>/out, tmp  what a run writes, by judge-run
+//	l/<run>           what of it may be there, copied by judge-run
+//	k/<run>           what a check writes, by judge-check
+//
+// Each build has a folder of its own, so that a run's paths are alike whosever
+// it is:
+//
+//	tree              the archive of what is built
+//	b/project         built by judge-build; b/cache and b/tmp are its own
 type judging struct {
 	j    *Judge
 	job  Job
@@ -34,9 +38,14 @@ type judging struct {
 	dir  string
 
 	runs int // numbers the runs
+	// mine is the folder of the candidate's build, and kept says that it stays.
+	mine string
 	kept bool
-	// side is the champion's folder, in use, once it is built.
-	side string
+	// side is the champion's folder, in use, once it is built, and fresh one
+	// that was built for the secret cases.
+	side, fresh string
+	// gone are the builds' folders that go when the judging is over.
+	gone []string
 
 	res Result
 }
@@ -57,9 +66,13 @@ func (g *judging) leave() {
 		g.j.keeping.release(g.side)
 	}
 	if g.kept {
-		g.j.keeping.release(g.name)
-		g.j.sweepRest(g.name)
-		return
+		g.j.keeping.release(g.mine)
+		g.j.sweepRest(g.mine)
+	}
+	for _, name := range g.gone {
+		if !g.kept || name != g.mine {
+			g.j.sweep(name)
+		}
 	}
 	g.j.sweep(g.name)
 }
@@ -120,6 +133,9 @@ func (g *judging) first(champion PublicFigures) bool {
 
 // secret compares the candidate and the champion on fresh cases.
 func (g *judging) secret(ctx context.Context, public []ran) error {
+	if ok, err := g.builtAgain(ctx); !ok {
+		return err
+	}
 	g.progress("secret cases")
 	seeds := secretSeeds(g.j.cfg.Key, g.job, g.kit.Cases)
 	took, err := g.j.makeCases(ctx, g.job.Staged, g.made, g.in("c"), seeds)
@@ -158,10 +174,11 @@ func (g *judging) secret(ctx context.Context, public []ran) error {
 // built builds the candidate, and says whether it is there to run.
 func (g *judging) built(ctx context.Context) (ok bool, err error) {
 	g.progress("build")
-	ran, f, err := g.build(ctx, g.job.Tree, g.dir)
+	name, ran, f, err := g.buildNew(ctx, g.job.Tree)
 	if err != nil {
 		return false, err
 	}
+	g.mine = name
 	s := &wire.Step{Attempt: g.job.Attempt, Judging: g.job.Judging, OK: f == nil}
 	g.res.Build = s
 	if f == nil {
@@ -175,6 +192,46 @@ func (g *judging) built(ctx context.Context) (ok bool, err error) {
 	}
 	g.ended(outcome, kit.StepBuild, "it is not built: "+s.Why)
 	return false, nil
+}
+
+// builtAgain builds the champion and the candidate anew, one right after the
+// other: a run that finds out how old its build is knows no more than before
+// which of the two it is. The base tells nobody anything.
+func (g *judging) builtAgain(ctx context.Context) (ok bool, err error) {
+	if g.job.ChampionAttempt == 0 {
+		return true, nil
+	}
+	champion := func() error {
+		g.progress("building the champion again")
+		name, _, f, err := g.buildNew(ctx, g.job.Champion)
+		if err == nil && f != nil {
+			err = fmt.Errorf("building the champion again: %w", f.kitFault("build"))
+		}
+		g.fresh = name
+		return err
+	}
+	first := g.order("build", 1)[0]
+	if first {
+		if err := champion(); err != nil {
+			return false, err
+		}
+	}
+	if ok, err := g.built(ctx); !ok || first {
+		return ok, err
+	}
+	return true, champion()
+}
+
+// buildNew builds a tree in a new folder, which goes with the judging unless
+// it is kept.
+func (g *judging) buildNew(ctx context.Context, tree kit.Tree) (name string, ran wire.StepRan, f *failure, err error) {
+	name, dir, err := g.j.newFolder()
+	if err != nil {
+		return "", ran, nil, err
+	}
+	g.gone = append(g.gone, name)
+	ran, f, err = g.build(ctx, tree, dir)
+	return name, ran, f, err
 }
 
 // build builds a tree in a folder.
@@ -213,7 +270,14 @@ func (g *judging) build(ctx context.Context, tree kit.Tree, dir string) (ran wir
 	}
 	ran = *r.Ops[len(r.Ops)-1].Run
 	g.res.Commands += ran.Wall
-	return ran, nil, closed(b)
+	if err := closed(b); err != nil {
+		return ran, nil, err
+	}
+	// A link in its place would have the run see what the link leads to.
+	if info, err := os.Lstat(words["project"]); err != nil || !info.IsDir() || info.Mode()&0o001 == 0 {
+		return ran, &failure{why: "it left no project that a run can enter", output: printed(ran), own: true, wall: ran.Wall}, nil
+	}
+	return ran, nil, nil
 }
 
 // ownTmp is a folder in memory that a process has to itself, where the
@@ -250,7 +314,7 @@ func (g *judging) buildKey(tree kit.Tree) string {
 
 // keep keeps the candidate's build: later ones are compared with it.
 func (g *judging) keep() error {
-	gone, err := g.j.keeping.keep(keptBuild, g.buildKey(g.job.Tree), g.name)
+	gone, err := g.j.keeping.keep(keptBuild, g.buildKey(g.job.Tree), g.mine)
 	g.kept = err == nil
 	g.j.sweep(gone...)
 	return err
@@ -259,15 +323,19 @@ func (g *judging) keep() error {
 // project gives the built tree of who runs: the champion's is built again if
 // it is not kept.
 func (g *judging) project(ctx context.Context, champion bool) (string, error) {
-	if !champion {
-		return g.in("b", "project"), nil
-	}
-	if g.side == "" {
-		if err := g.buildSide(ctx); err != nil {
-			return "", err
+	name := g.mine
+	switch {
+	case champion && g.fresh != "":
+		name = g.fresh
+	case champion:
+		if g.side == "" {
+			if err := g.buildSide(ctx); err != nil {
+				return "", err
+			}
 		}
+		name = g.side
 	}
-	return filepath.Join(g.j.folders(), g.side, "b", "project"), nil
+	return filepath.Join(g.j.folders(), name, "b", "project"), nil
 }
 
 func (g *judging) buildSide(ctx context.Context) error {

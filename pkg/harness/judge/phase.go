@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -28,10 +27,14 @@ func (g *judging) public(side bool) []planned {
 		rounds = publicRounds
 	}
 	var plan []planned
-	for i := range rounds * len(seeds) {
+	for i, first := range g.order("public", rounds*len(seeds)) {
 		at := i % len(seeds)
 		p := planned{seed: seeds[at], at: caseIn(filepath.Join(g.made.dir, "c"), at)}
-		plan = append(plan, both(p, i, len(seeds), side)...)
+		if side {
+			plan = append(plan, both(p, first)...)
+		} else {
+			plan = append(plan, p)
+		}
 	}
 	return plan
 }
@@ -39,27 +42,24 @@ func (g *judging) public(side bool) []planned {
 // pairs plans the runs on the secret cases.
 func (g *judging) pairs(seeds []uint64) []planned {
 	var plan []planned
-	for i := range decide.Pairs(g.kit.PrimaryMetric(), len(seeds)) {
+	for i, first := range g.order("secret", decide.Pairs(g.kit.PrimaryMetric(), len(seeds))) {
 		at := i % len(seeds)
 		p := planned{seed: seeds[at], at: caseIn(g.in("c"), at), secret: true}
-		plan = append(plan, both(p, i, len(seeds), true)...)
+		plan = append(plan, both(p, first)...)
 	}
 	return plan
 }
 
-// both plans pair i: the candidate's run and the champion's, if it is at its
-// side. Which is first changes from pair to pair, and from round to round of
-// the same case, so that neither has the better moment.
-func both(p planned, i, cases int, side bool) []planned {
-	if !side {
-		return []planned{p}
-	}
+// both plans a pair: the candidate's run and the champion's, the champion's
+// first or second. Neither has the better moment over all pairs, and a run
+// can't tell from its place which it is.
+func both(p planned, first bool) []planned {
 	champion := p
 	champion.champion = true
-	if (i+i/cases)%2 == 0 {
-		return []planned{p, champion}
+	if first {
+		return []planned{champion, p}
 	}
-	return []planned{champion, p}
+	return []planned{p, champion}
 }
 
 // phase does runs in turn and checks them. It ends with the candidate's first
@@ -106,9 +106,8 @@ func (g *judging) collect(ctx context.Context, runs []ran) error {
 		if !r.ok() {
 			continue
 		}
-		n := strconv.Itoa(r.n)
 		of = append(of, i)
-		ops = append(ops, wire.StepOp{GoOn: true, Copy: &wire.StepCopy{From: g.in("r", n, "out"), To: g.in("l", n), Mode: 0o755, Only: g.kit.Run.Writes, Strict: true, Most: int64(l.Disk)}})
+		ops = append(ops, wire.StepOp{GoOn: true, Copy: &wire.StepCopy{From: g.in("r", r.name, "out"), To: g.in("l", r.name), Mode: 0o755, Only: g.kit.Run.Writes, Strict: true, Most: int64(l.Disk)}})
 	}
 	if len(ops) == 0 {
 		return nil
@@ -186,8 +185,8 @@ const (
 )
 
 func (g *judging) checkOps(r ran) ([]wire.StepOp, error) {
-	dir := g.in("k", strconv.Itoa(r.n))
-	words := kit.Words{"kit": g.job.Staged.KitDir, "tools": g.made.tools(), "case": r.at.whole, "out": g.in("l", strconv.Itoa(r.n)),
+	dir := g.in("k", r.name)
+	words := kit.Words{"kit": g.job.Staged.KitDir, "tools": g.made.tools(), "case": r.at.whole, "out": g.in("l", r.name),
 		"measured": filepath.Join(dir, "measured.json"), "tmp": filepath.Join(dir, "tmp")}
 	run, err := g.j.command(kit.StepCheck, g.kit, words, g.kit.Check.Command, time.Duration(g.kit.Check.Timeout), maxShortKeep)
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -29,7 +28,8 @@ type planned struct {
 // A ran is a run and what came of it.
 type ran struct {
 	planned
-	n      int // its number in the judging
+	n      int    // its number in the judging
+	name   string // of its folders, which say nothing of whose it is
 	exited wire.BrokerExited
 	// step is where it failed, and why, and outcome what that makes of a
 	// candidate.
@@ -53,6 +53,9 @@ const maxWhy = 2000
 func (g *judging) run(ctx context.Context, p planned) (r ran, err error) {
 	r = ran{planned: p, n: g.runs}
 	g.runs++
+	if r.name, err = g.j.draw(); err != nil {
+		return r, err
+	}
 	start, err := g.start(ctx, r)
 	if err != nil {
 		return r, err
@@ -85,7 +88,7 @@ func (g *judging) run(ctx context.Context, p planned) (r ran, err error) {
 	out, err := fileTail(filepath.Join(r.exited.Folder, "stdout"))
 	said, saidErr := fileTail(filepath.Join(r.exited.Folder, "stderr"))
 	r.output = join(tail(out, wire.MaxOutputBytes/4), said)
-	return r, errors.Join(err, saidErr, closed(g.in("r", strconv.Itoa(r.n), "tmp")), each([]string{g.in("r", strconv.Itoa(r.n), "out")}, 0o755))
+	return r, errors.Join(err, saidErr, closed(g.in("r", r.name, "tmp")), each([]string{g.in("r", r.name, "out")}, 0o755))
 }
 
 // start is what the broker is asked.
@@ -94,7 +97,7 @@ func (g *judging) start(ctx context.Context, r ran) (s wire.BrokerStart, err err
 	if err != nil {
 		return s, err
 	}
-	dir := g.in("r", strconv.Itoa(r.n))
+	dir := g.in("r", r.name)
 	words := kit.Words{"tools": g.made.tools(), "project": project, "case": r.at.seen, "out": filepath.Join(dir, "out"), "tmp": filepath.Join(dir, "tmp")}
 	if err := errors.Join(folder(g.in("r"), 0o711), folder(dir, 0o711), hand(words["out"], words["tmp"])); err != nil {
 		return s, err
