@@ -1,12 +1,15 @@
 package main
 
 import (
+	"io"
 	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
+
+	"thermite/pkg/control/service"
 )
 
 func render(t *testing.T, tab *table, width int) string {
@@ -51,6 +54,23 @@ func TestWhatARigWroteStaysInItsCell(t *testing.T) {
 		if strings.ContainsAny(got, "\x1b\u202e\u009b") || strings.Count(got, "\n") != 2 {
 			t.Errorf("on width %d: %q", width, got)
 		}
+	}
+}
+
+// Promise: what a rig wrote can't do so in a note or an error either, nor in a
+// demo's news, where it makes no line of its own.
+func TestWhatARigWroteStaysInItsNote(t *testing.T) {
+	var errs strings.Builder
+	a := newApp(strings.NewReader(""), io.Discard, &errs, func(string) string { return "" })
+	a.warn("note: %s", "x\x1b[2J\u009b2J\u202e")
+	a.terminal.width = 80
+	a.progress("%s", "y\x1b[31m")
+	if got := strings.Replace(errs.String(), "\r\x1b[K", "", 1); strings.ContainsAny(got, "\x1b\u202e\u009b") {
+		t.Errorf("it says %q", got)
+	}
+	line := verdictLine(service.Attempt{Attempt: 3, Outcome: "better", Title: "x\nattempt 4: promoted"})
+	if strings.Contains(line, "\n") {
+		t.Errorf("the news are %q", line)
 	}
 }
 

@@ -48,7 +48,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
 		return exitInterrupted
 	default:
-		fmt.Fprintln(a.errs, "thermite:", err)
+		fmt.Fprintln(a.errs, "thermite:", plainLines(err.Error()))
 	}
 	return exitCode(err)
 }
@@ -184,7 +184,9 @@ func (a *app) addYes(cmd *cobra.Command) *cobra.Command {
 }
 
 // warn tells a person something that is not the answer.
-func (a *app) warn(format string, args ...any) { fmt.Fprintf(a.errs, format+"\n", args...) }
+func (a *app) warn(format string, args ...any) {
+	fmt.Fprintln(a.errs, plainLines(fmt.Sprintf(format, args...)))
+}
 
 // fileOf gives the file behind a reader or writer, or nil.
 func fileOf(x any) *os.File {

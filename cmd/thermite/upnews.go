@@ -39,7 +39,7 @@ func (t *verdicts) news(r service.Run) []string {
 	}
 	if r.State == service.RunEnded && !t.ended {
 		t.ended = true
-		lines = append(lines, fmt.Sprintf("the run %s: %s", r.Outcome, r.Why))
+		lines = append(lines, fmt.Sprintf("the run %s: %s", r.Outcome, plain(r.Why)))
 	}
 	t.last = r
 	return lines
@@ -52,7 +52,7 @@ func verdictLine(a service.Attempt) string {
 		line += ", " + figure(*a.Score)
 	}
 	if a.Title != "" {
-		line += "  (" + a.Title + ")"
+		line += "  (" + plain(a.Title) + ")"
 	}
 	return line
 }

@@ -111,7 +111,7 @@ func (a *app) sampleDone(d sampleResult) error {
 // where there is none.
 func (a *app) progress(format string, args ...any) {
 	if a.terminal.width > 0 {
-		fmt.Fprintf(a.errs, "\r\x1b[K"+format, args...)
+		fmt.Fprint(a.errs, "\r\x1b[K"+plain(fmt.Sprintf(format, args...)))
 	}
 }
 
