@@ -22,7 +22,7 @@ TEST_NEEDS := $(BUILD_NEEDS) git chromium fonts-dejavu-core
 help: ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */\1\t/' | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
 
-demo: build ## run control, the bus and a rig that makes events, on this machine
+demo: build ## run control, the bus and a rig that works on a kit, on this machine
 	bin/thermite up --demo
 
 build: ## build every program into bin/

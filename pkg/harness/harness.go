@@ -27,8 +27,8 @@ type Harness struct {
 	signer   *wire.Signer
 	listener net.Listener
 	server   *api.Server
-	// controller is the main loop, and work what it has done; nil without a
-	// broker.
+	// controller is the main loop, and work what it has done; work is nil
+	// without a broker.
 	controller *controller.Controller
 	work       *work
 }
