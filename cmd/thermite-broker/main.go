@@ -8,6 +8,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -51,6 +52,9 @@ func run(ctx context.Context, cfg broker.Config) error {
 		if !filepath.IsAbs(path) {
 			return daemon.UseError{Err: fmt.Errorf("%q must be an absolute path", path)}
 		}
+	}
+	if cfg.File == "" && os.Geteuid() == 0 {
+		return daemon.UseError{Err: errors.New("as root it needs a file of the roles and their users (--file): without one every role would be root")}
 	}
 	var err error
 	if cfg.Listener, err = daemon.Handed("unix"); err != nil {

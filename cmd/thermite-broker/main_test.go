@@ -43,6 +43,20 @@ func start(t *testing.T, said io.Writer, env []string, args ...string) *exec.Cmd
 	return cmd
 }
 
+// roles are the arguments that a broker needs to start: as root, a file.
+func roles(t *testing.T) []string {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	path := filepath.Join(t.TempDir(), "broker.toml")
+	text := "client = \"0\"\nlauncher = \"plain\"\n[[role]]\nname = \"agent\"\nuser = \"61840\"\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return []string{"--file=" + path}
+}
+
 // Promise: the command serves its own user, starts and ends processes, and
 // told to stop ends what runs.
 func TestServes(t *testing.T) {
@@ -53,7 +67,7 @@ func TestServes(t *testing.T) {
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	var said bytes.Buffer
 	socket := filepath.Join(dir, "s")
-	cmd := start(t, &said, []string{"THERMITE_BROKER_SOCKET=" + socket}, "--state="+filepath.Join(dir, "state"))
+	cmd := start(t, &said, []string{"THERMITE_BROKER_SOCKET=" + socket}, append(roles(t), "--state="+filepath.Join(dir, "state"))...)
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	c := client.New(client.Config{Socket: socket, Log: slog.New(slog.DiscardHandler)})
@@ -88,7 +102,7 @@ func TestWrongUse(t *testing.T) {
 		"an argument":  {[]string{"now"}, "now", 2},
 		"relative":     {[]string{"--socket=s"}, `"s"`, 2},
 		"no file":      {[]string{"--file=/dev/null/file"}, "starting the broker: reading the broker's settings", 1},
-		"no folder":    {[]string{"--state=/dev/null/state"}, "making the broker's folder", 1},
+		"no folder":    {append(roles(t), "--state=/dev/null/state"), "making the broker's folder", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var said bytes.Buffer
@@ -98,6 +112,19 @@ func TestWrongUse(t *testing.T) {
 				t.Errorf("it ends with %d, not %d, and says %q, not %q", code, c.code, said.String(), c.says)
 			}
 		})
+	}
+}
+
+// Promise: as root it starts nothing as root: without a file of roles' users
+// it does not begin.
+func TestRootNeedsAFile(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("this is not root")
+	}
+	var said bytes.Buffer
+	cmd := start(t, &said, nil, "--state="+t.TempDir())
+	if _ = cmd.Wait(); cmd.ProcessState.ExitCode() != 2 || !strings.Contains(said.String(), "every role would be root") {
+		t.Errorf("it ends with %d and says %q", cmd.ProcessState.ExitCode(), said.String())
 	}
 }
 
