@@ -3,7 +3,8 @@
 // roles' users share.
 //
 // As root each role is a user of its own: a number that no account of the
-// machine has, the same at each start on one folder. As anybody else every
+// machine has, the same at each start on one folder; a root that has no such
+// numbers is refused, for candidates would run as root. As anybody else every
 // role is that user, and roles are not isolated from each other.
 //
 //	<Dir>           every user may pass through it
@@ -98,10 +99,6 @@ func (r *Rig) open(ctx context.Context) error {
 
 func (r *Rig) chooseUsers(path string) (err error) {
 	r.Users, err = keepUsers(path, broker.DefaultRoles(), r.cfg.Rand)
-	if errors.Is(err, errNoUsers) {
-		r.cfg.Log.Warn("roles share this user", "why", err)
-		return nil
-	}
 	return err
 }
 

@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -29,6 +31,11 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "worker" {
 		// This program as the worker, as findWorker has it: it tells who it is.
 		fmt.Println("user", os.Getuid())
+		os.Exit(0)
+	}
+	if len(os.Args) > 2 && os.Args[1] == "open" {
+		_, err := Open(context.Background(), config(os.Args[2]))
+		fmt.Println(err)
 		os.Exit(0)
 	}
 	os.Exit(m.Run())
@@ -166,6 +173,22 @@ func TestUsersAreDrawnOnce(t *testing.T) {
 	}
 	if !account("", "0") || !account("group", "0") || account("", "64999") {
 		t.Error("root's account is none, or there is one that has no name")
+	}
+}
+
+// Promise: a root that has no users for roles, as in a container with few
+// numbers, is refused with what to do: no candidate runs as root.
+func TestARootWithoutUsersForRolesIsRefused(t *testing.T) {
+	needRoot(t)
+	cmd := exec.Command(os.Args[0], "open", folder(t))
+	one := []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: 1}}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER, UidMappings: one, GidMappings: one}
+	out, err := cmd.CombinedOutput()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		t.Skipf("this machine makes no user namespace: %v", err)
+	}
+	if err != nil || !strings.Contains(string(out), "start it as an ordinary user") {
+		t.Errorf("Open: %s %v", out, err)
 	}
 }
 

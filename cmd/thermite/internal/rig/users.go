@@ -27,8 +27,9 @@ const (
 )
 
 // errNoUsers says that this root has not the numbers that roles would have, as
-// in a container with few.
-var errNoUsers = errors.New("this machine has no numbers for roles' users")
+// in a container with few. Candidates never run as root instead.
+var errNoUsers = fmt.Errorf("this root has not the users %d to %d, which roles need (/proc/self/uid_map): "+
+	"start it as an ordinary user, whom all roles then share, or where root has these", firstUser, lastUser)
 
 // keepUsers gives each role its user, by number: the one that the file has,
 // and else one that no account, no group and no other role has, which it
