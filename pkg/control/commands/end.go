@@ -134,8 +134,8 @@ func (c *Commands) TakeIn(ctx context.Context, tx *sqlx.Tx, rig string, events [
 		if err != nil {
 			return nil, err
 		}
-		if has.Status == store.CommandApplied || has.Status == store.CommandNotApplied || has.Status == store.CommandRejected {
-			continue // the harness's first word stands
+		if stands(has, end.status) {
+			continue
 		}
 		if err := c.Store.EndCommand(ctx, tx, id, end.status, end.why, end.made, c.Clock(), store.BusGone); err != nil {
 			return nil, err
@@ -145,6 +145,19 @@ func (c *Commands) TakeIn(ctx context.Context, tx *sqlx.Tx, rig string, events [
 		}
 	}
 	return c.tell, nil
+}
+
+// stands says whether what control has of the command stays, whatever an event
+// says came of it. What a harness took, it took, and its first word on that
+// stands, also against a rejection: that may be of what another sent under the
+// command's id, with a bad signature, or of a delivery before the rig's clock
+// was right. One of a command that the bus has not taken is of no delivery of
+// control's.
+func stands(has store.Command, says string) bool {
+	if says == store.CommandRejected {
+		return has.Status == store.CommandApplied || has.Status == store.CommandNotApplied || has.Status == store.CommandRejected || has.Bus == store.BusDue
+	}
+	return has.Status == store.CommandApplied || has.Status == store.CommandNotApplied
 }
 
 // end is what an event says came of a command.

@@ -16,6 +16,7 @@ import (
 	"thermite/pkg/bus/bustest"
 	"thermite/pkg/control/commands"
 	"thermite/pkg/control/recordtest"
+	"thermite/pkg/control/store"
 	"thermite/pkg/wire"
 )
 
@@ -300,6 +301,10 @@ func TestTheOutcomeIsTheHarnesss(t *testing.T) {
 		}
 		waited <- c
 	}()
+	w.Until("the bus has the one that is rejected", func() bool {
+		has, err := w.Store.Command(t.Context(), rejected.ID)
+		return err == nil && has.Bus == store.BusThere
+	})
 	send(taken(applied.ID, wire.CommandApplied, "", 7), taken(not.ID, wire.CommandNotApplied, "the rig has no run run-2", 0),
 		body(t, "command:"+rejected.ID, wire.CommandRejected{ID: rejected.ID, Command: wire.CommandRunPause, Why: "it is not in force"}),
 		taken(cancelled.ID, wire.CommandApplied, "", 0), taken(others.ID, wire.CommandApplied, "", 0), taken(strings.Repeat("a", 26), wire.CommandApplied, "", 0))
@@ -312,10 +317,16 @@ func TestTheOutcomeIsTheHarnesss(t *testing.T) {
 			t.Errorf("command %s is %q, not %q", id, string(c.Status)+" "+c.Why, want)
 		}
 	}
-	// The first word stands, whatever an event says later.
-	send(taken(applied.ID, wire.CommandNotApplied, "no", 0))
-	if c := w.get(applied.ID); c.Status != commands.Applied {
-		t.Errorf("after another event it is %s", c.Status)
+	// What was taken stays so, whatever an event says later; what was rejected,
+	// as another's under the same id is, may be taken yet.
+	refused := func(id string) func(*wire.Event) {
+		return body(t, "command:"+id, wire.CommandRejected{ID: id, Command: wire.CommandRunPause, Why: "another's signature"})
+	}
+	send(taken(applied.ID, wire.CommandNotApplied, "no", 0), refused(not.ID), taken(rejected.ID, wire.CommandApplied, "", 0), refused(rejected.ID))
+	for id, want := range map[string]commands.Status{applied.ID: commands.Applied, not.ID: commands.NotApplied, rejected.ID: commands.Applied} {
+		if c := w.get(id); c.Status != want {
+			t.Errorf("after another event command %s is %s, not %s", id, c.Status, want)
+		}
 	}
 }
 
