@@ -78,12 +78,34 @@ func TestCommandsThatAreNotTaken(t *testing.T) {
 		if err != nil || a.State != wire.CommandIsRejected || !strings.Contains(a.Why, want) {
 			t.Errorf("%s: it is answered %+v: %v", want, a, err)
 		}
+		if a.ID != "" { // delivered again, it is no further event
+			if again, err := w.deliver(wire.CommandDelivery{Command: command}); err != nil || again.State != a.State {
+				t.Errorf("%s: again it is answered %+v: %v", want, again, err)
+			}
+		}
 		if n := w.ofKind(wire.KindCommandRejected); n != before+1 {
 			t.Errorf("%s: the ledger has %d rejections, had %d", want, n, before)
 		}
 	}
 	if n := w.ofKind(wire.KindCommand); n != 0 {
 		t.Errorf("%d were taken", n)
+	}
+	// What another sent under a command's id does not keep that from being taken.
+	var id string
+	own := w.sign(pause, func(c *wire.Command) { id = c.ID })
+	forged, err := wire.ReadCommand(own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad, err := wire.EncodeCommand(other, forged)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, err := w.deliver(wire.CommandDelivery{Command: bad}); err != nil || a.State != wire.CommandIsRejected || a.ID != id {
+		t.Errorf("another's is answered %+v: %v", a, err)
+	}
+	if a, err := w.deliver(wire.CommandDelivery{Command: own}); err != nil || a.State != wire.CommandNotApplied {
+		t.Errorf("control's own is answered %+v: %v", a, err)
 	}
 }
 

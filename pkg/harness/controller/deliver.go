@@ -82,10 +82,10 @@ func answerOf(s *state.State, id string) (wire.CommandAnswer, bool) {
 	return wire.CommandAnswer{ID: t.ID, State: t.Outcome, Why: t.Why}, ok
 }
 
-// reject records that a command is not taken, and says so. One that can't be
+// reject records, once, that a command is not taken, and says so. One that can't be
 // read is the caller's mistake and is not recorded under a name of its own.
 func (c *Controller) reject(ctx context.Context, command wire.Command, why error) (wire.CommandAnswer, error) {
-	_, err := c.decide(ctx, func(*state.State, time.Time) ([]ledger.Draft, error) { return state.Rejected(command, why.Error()) })
+	_, err := c.decide(ctx, func(s *state.State, _ time.Time) ([]ledger.Draft, error) { return s.Reject(command, why.Error()) })
 	c.cfg.Log.Warn("refused a command", "command", command.ID, "kind", command.Kind, "why", why)
 	return wire.CommandAnswer{ID: command.ID, State: wire.CommandIsRejected, Why: why.Error()}, err
 }

@@ -20,6 +20,13 @@ func (s *State) Apply(e wire.Event) error {
 			s.Commands = s.Commands[max(0, len(s.Commands)-maxTaken):]
 			return nil
 		})
+	case wire.KindCommandRejected:
+		return does(e, func(b wire.CommandRejected) {
+			if b.ID != "" {
+				s.Rejected = append(s.Rejected, b.ID)
+				s.Rejected = s.Rejected[max(0, len(s.Rejected)-maxTaken):]
+			}
+		})
 	}
 	if r := s.Run(e.Run); r != nil {
 		return r.apply(e)

@@ -2,6 +2,7 @@ package state
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"thermite/pkg/harness/ledger"
@@ -41,13 +42,18 @@ func NotApplied(c wire.Command, why string) ([]ledger.Draft, error) {
 	return drafts("", draft{controller, "command:" + c.ID, wire.CommandTaken{ID: c.ID, Command: c.Kind, Outcome: wire.CommandNotApplied, Why: Clip(why, maxWhy)}})
 }
 
-// Rejected gives the event of a command that is not taken at all.
-func Rejected(c wire.Command, why string) ([]ledger.Draft, error) {
-	subject := ""
-	if c.ID != "" {
-		subject = "command:" + Clip(c.ID, maxSubject)
+// Reject gives the event of a command that is not taken at all; none when one
+// of its id was rejected before. It says nothing of whether one is taken: who
+// sent this may have used the id of another's.
+func (s *State) Reject(c wire.Command, why string) ([]ledger.Draft, error) {
+	id, subject := Clip(c.ID, maxSubject), ""
+	if id != "" {
+		if slices.Contains(s.Rejected, id) {
+			return nil, nil
+		}
+		subject = "command:" + id
 	}
-	return drafts("", draft{controller, subject, wire.CommandRejected{ID: Clip(c.ID, maxSubject), Command: Clip(c.Kind, maxSubject), Why: Clip(why, maxWhy)}})
+	return drafts("", draft{controller, subject, wire.CommandRejected{ID: id, Command: Clip(c.Kind, maxSubject), Why: Clip(why, maxWhy)}})
 }
 
 const maxSubject = 100

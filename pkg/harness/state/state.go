@@ -21,7 +21,7 @@ import (
 // The name and the version of the fold's snapshots.
 const (
 	FoldName    = "work"
-	FoldVersion = 2
+	FoldVersion = 3
 )
 
 // State is the fold.
@@ -30,6 +30,8 @@ type State struct {
 	Runs []*Run `json:"runs,omitzero"`
 	// Commands are the newest that were taken, oldest first.
 	Commands []Taken `json:"commands,omitzero"`
+	// Rejected are the ids of the newest that were not, oldest first.
+	Rejected []string `json:"rejected,omitzero"`
 }
 
 // Taken is a command that was taken, and what came of it.
