@@ -199,7 +199,7 @@ func TestBadLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	if err := nc.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := nc.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	c := protocol.NewConn(nc)

@@ -279,7 +279,7 @@ func (w *world) run(s wire.BrokerStart) run {
 // until looks again and again until is says so.
 func until(t testing.TB, what string, is func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("it never comes to this: %s", what)
 		}

@@ -219,7 +219,7 @@ func TestPublishBatchNoAnswer(t *testing.T) {
 	if !errors.Is(err, bus.ErrNoAnswer) {
 		t.Errorf("got %v", err)
 	}
-	if took := time.Since(start); took > 5*time.Second {
+	if took := time.Since(start); took > time.Minute {
 		t.Errorf("it took %s", took)
 	}
 	p.Down()

@@ -50,7 +50,7 @@ func run(t *testing.T, c harness.Config) (*harness.Harness, func()) {
 			if err := errors.Join(err, h.Close()); err != nil {
 				t.Error(err)
 			}
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			t.Error("the harness does not stop")
 		}
 	}
@@ -72,7 +72,7 @@ func wait(t *testing.T, h *harness.Harness, last uint64) {
 		}
 		select {
 		case <-woken:
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatalf("the ledger stays at event %d of %d", s.Last, last)
 		}
 	}

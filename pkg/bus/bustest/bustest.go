@@ -22,7 +22,7 @@ import (
 )
 
 // Wait is how long anything here may take.
-const Wait = 20 * time.Second
+const Wait = time.Minute
 
 // Options are what a test's bus is started with.
 type Options struct {

@@ -149,7 +149,7 @@ func TestAPageInHandAtACrashComesAgainAtOnce(t *testing.T) {
 			r.Run()
 			r.Idle()
 			r.Whole(a)
-			if took := time.Since(began); took > 10*time.Second {
+			if took := time.Since(began); took > time.Minute {
 				t.Errorf("it took %v", took)
 			}
 			want := reports.State{Taken: 2}

@@ -31,7 +31,7 @@ func TestAFoldsSizeDoesNotSlowIt(t *testing.T) {
 		take(wire.TrialEnded{Trial: n + 10, Outcome: "done"})
 	}
 	// A look at each lane or score at each of these events takes far longer.
-	if took := time.Since(start); took > 10*time.Second {
+	if took := time.Since(start); took > time.Minute {
 		t.Errorf("%d events took %v", 3*more, took)
 	}
 	r := f.snapshot().Runs[0]

@@ -17,7 +17,7 @@ import (
 	"thermite/pkg/wire"
 )
 
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // memory is the stream, as a source.
 type memory struct {

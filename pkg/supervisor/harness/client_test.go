@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	wait   = 20 * time.Second
+	wait   = time.Minute
 	ledger = "ledger0000000000000000000a"
 )
 

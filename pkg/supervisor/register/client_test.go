@@ -26,7 +26,7 @@ import (
 )
 
 const (
-	wait  = 20 * time.Second
+	wait  = time.Minute
 	token = "rig-token-of-alpha-which-no-log-may-hold"
 )
 

@@ -219,7 +219,7 @@ func TestLoopEnds(t *testing.T) {
 	l := newLoop(newBook(t, 5), s, &teller{}, io.Discard)
 	ended := make(chan error)
 	go func() { ended <- l.Run(ctx, time.Millisecond) }()
-	for end := time.Now().Add(20 * time.Second); l.Figures().Pages < 3; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); l.Figures().Pages < 3; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("the loop does not go on: %+v", l.Figures())
 		}

@@ -172,7 +172,7 @@ func end(t *testing.T, p launch.Process) launch.Exit {
 	t.Helper()
 	select {
 	case <-p.Done():
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("it does not end")
 	}
 	return p.Exit()
