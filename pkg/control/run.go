@@ -95,13 +95,19 @@ func (c *Control) startRecord(ctx context.Context, parts *parts, link *link, js 
 	return &busState{watch: link.watch, admin: link.admin, users: c.users, writer: writer, apply: c.apply, reports: taking}, nil
 }
 
+// join is what a rig's machine must know.
+func (c *Control) join() service.Join {
+	return service.Join{ControlURL: c.URL(), BusURL: c.config.busPublicURL(), Authority: string(c.authority.PEM()), Fingerprint: c.authority.Fingerprint(),
+		SigningKey: c.SigningKey().String()}
+}
+
 // startSurfaces starts what people and programs call.
 func (c *Control) startSurfaces(parts *parts, js jetstream.JetStream, state *busState) {
 	reader := events.NewReader(js, c.views)
 	c.views.Use(reader)
 	s := service.New(service.Config{
 		Store: c.store, Rigs: c.rigs, Needs: c.needs, Views: c.views, Events: reader, Commands: c.commands, Runs: c.runs, Bus: state,
-		Join:  service.Join{ControlURL: c.URL(), BusURL: c.config.busPublicURL(), Authority: string(c.authority.PEM()), Fingerprint: c.authority.Fingerprint()},
+		Join:  c.join(),
 		Build: c.config.Build, Now: c.config.Now, Rand: c.config.Rand, Log: c.config.Log,
 	})
 	c.service.Store(s)

@@ -16,6 +16,8 @@ type Join struct {
 	// Authority is the certificate in PEM, and Fingerprint its SHA-256.
 	Authority   string `json:"authority" doc:"The certificate, in PEM, that signs control's and the bus's: authority.pem on the rig"`
 	Fingerprint string `json:"fingerprint" doc:"SHA-256 of that certificate, to compare by eye"`
+	// SigningKey is public: the rig's harness checks control's commands by it.
+	SigningKey string `json:"signing_key" doc:"The public key that control signs its commands with: control.pub on the rig, THERMITE_CONTROL_KEY of its harness, which takes no command without it"`
 }
 
 // RigToken is a rig's token with what else its machine needs. The token is
