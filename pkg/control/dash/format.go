@@ -37,7 +37,7 @@ func (d *Dash) funcs() template.FuncMap {
 		"minus":   func(a, b uint64) uint64 { return a - b },
 		"brief":   brief,
 
-		"joinFiles": joinFiles, "joinHarness": joinHarness, "joinSupervisor": joinSupervisor,
+		"joinFiles": joinFiles, "joinBroker": joinBroker, "joinHarness": joinHarness, "joinSupervisor": joinSupervisor,
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"thermite/pkg/control/dash"
+	"thermite/pkg/control/service"
 	"thermite/pkg/control/store"
 	"thermite/pkg/wire"
 )
@@ -102,8 +103,14 @@ func TestMakingARig(t *testing.T) {
 	if p.status != http.StatusCreated || m == nil {
 		t.Fatalf("it gave %d %s", p.status, p.body)
 	}
-	for _, want := range []string{"thermite-harness --rig workshop", "thermite-supervisor --rig workshop", "--control-url https://control.example:8443",
-		"--nats-url tls://control.example:4222", "/etc/thermite/rig.token", "/etc/thermite/authority.pem", "BEGIN CERTIFICATE", "shown this once"} {
+	join, err := w.service.Join(t.Context(), service.Caller{Role: service.RoleOwner})
+	if err != nil || join.SigningKey == "" {
+		t.Fatalf("what a rig must know: %+v, %v", join, err)
+	}
+	for _, want := range []string{"thermite-harness \\\n  --rig workshop", "thermite-supervisor \\\n  --rig workshop", "--control-url https://control.example:8443",
+		"--nats-url tls://control.example:4222", "~/thermite-workshop/rig.token", "~/thermite-workshop/authority.pem", "BEGIN CERTIFICATE", "shown this once",
+		"thermite-broker", "--broker ~/thermite-workshop/broker.sock", "--control-key ~/thermite-workshop/control.pub", "--inbox ~/thermite-workshop/inbox",
+		"docs/broker.md", join.SigningKey} {
 		if !strings.Contains(p.body, want) {
 			t.Errorf("the page does not say %s", want)
 		}

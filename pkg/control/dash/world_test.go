@@ -148,7 +148,7 @@ func newWorld(t testing.TB, o dash.Options) *world {
 	}
 	w.commands = commands.New(commands.Config{Store: s, Needs: w.needs, Runs: w.runs, Signer: signer, Clock: w.now, Rand: rand.Reader, Log: log})
 	w.service = service.New(service.Config{Store: s, Rigs: w.rigs, Needs: w.needs, Views: w.views, Events: reader, Commands: w.commands, Runs: w.runs, Bus: w.bus,
-		Join:  service.Join{ControlURL: "https://control.example:8443", BusURL: "tls://control.example:4222", Authority: pem, Fingerprint: "zxOCrk-QXpxDrwzUhb1zZ4"},
+		Join:  service.Join{ControlURL: "https://control.example:8443", BusURL: "tls://control.example:4222", Authority: pem, Fingerprint: "zxOCrk-QXpxDrwzUhb1zZ4", SigningKey: signer.Public().String()},
 		Build: "v0.1-test", Now: w.now, Rand: rand.Reader, Log: log})
 	w.server = httptest.NewTLSServer(dash.New(w.service, log, o))
 	t.Cleanup(w.server.Close)
