@@ -342,7 +342,7 @@ func TestNothingIsTakenAwayWithoutAYes(t *testing.T) {
 // Promise: a token that is to go into a file is not shown, and the file is
 // its owner's alone.
 func TestARigsTokenGoesIntoAFile(t *testing.T) {
-	made := service.RigToken{Name: "lathe", Token: "rig-secret", Join: service.Join{ControlURL: "https://c:8443", BusURL: "tls://c:4222", Authority: "PEM\n", Fingerprint: "ab"}}
+	made := service.RigToken{Name: "lathe", Token: "rig-secret", Join: service.Join{ControlURL: "https://c:8443", BusURL: "tls://c:4222", Authority: "PEM\n", Fingerprint: "ab", SigningKey: "KEY"}}
 	s := serve(t, func(w http.ResponseWriter, r *http.Request, _ string) { respond(t, w, http.StatusCreated, made) })
 	dir := filepath.Join(t.TempDir(), "lathe")
 	for _, more := range []string{"", "--json"} {
@@ -357,8 +357,9 @@ func TestARigsTokenGoesIntoAFile(t *testing.T) {
 	}
 	token, _ := os.ReadFile(filepath.Join(dir, "rig.token"))
 	authority, _ := os.ReadFile(filepath.Join(dir, "authority.pem"))
-	if string(token) != "rig-secret\n" || string(authority) != "PEM\n" {
-		t.Errorf("the files hold %q and %q", token, authority)
+	signing, _ := os.ReadFile(filepath.Join(dir, "control.pub"))
+	if string(token) != "rig-secret\n" || string(authority) != "PEM\n" || string(signing) != "KEY\n" {
+		t.Errorf("the files hold %q, %q and %q", token, authority, signing)
 	}
 	if got := s.thermite(t.Context(), t, "rig", "add", "lathe"); !strings.Contains(got.out, "token\trig-secret\n") {
 		t.Errorf("without --dir it shows %s", got.out)

@@ -3,10 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"net"
-	"net/url"
-	"os"
-	"path/filepath"
 	"strconv"
 	"time"
 
@@ -103,8 +99,9 @@ func rigAddCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "add NAME", Short: "make a rig, and show its token this once",
 		Long: `Make a rig, and show its token this once. The rig's machine needs the token, the
-addresses of control and of the bus, and the authority's certificate; --dir writes
-the token and the certificate as files, to be taken there.`,
+addresses of control and of the bus, the authority's certificate, and the key that
+control signs its commands with; --dir writes the token, the certificate and the key
+as files, to be taken there. It prints the commands that run the rig.`,
 		Args: exactly("name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := wire.CheckName("rig", args[0]); err != nil {
@@ -122,94 +119,8 @@ the token and the certificate as files, to be taken there.`,
 			return a.showRigToken(made, dir)
 		},
 	}
-	cmd.Flags().StringVar(&dir, "dir", "", "write rig.token and authority.pem into this folder, and don't show the token")
+	cmd.Flags().StringVar(&dir, "dir", "", rigFilesHelp)
 	return cmd
-}
-
-// showRigToken shows a rig's new token and what else its machine needs, or
-// writes them into dir.
-func (a *app) showRigToken(made service.RigToken, dir string) error {
-	token := made.Token
-	if dir != "" {
-		var err error
-		if dir, err = writeRigFiles(dir, made); err != nil {
-			return fmt.Errorf("rig %s is made, but its token could not be written: %w\nGet a new one: thermite rig token %s", made.Name, err, made.Name)
-		}
-		made.Token = ""
-		token = "in " + filepath.Join(dir, "rig.token")
-	}
-	if a.json {
-		return a.printJSON(made)
-	}
-	t := &table{header: []string{"", ""}, bare: true}
-	t.add("rig", made.Name)
-	t.add("token", token)
-	t.add("control", made.Join.ControlURL)
-	t.add("bus", made.Join.BusURL)
-	t.add("authority", made.Join.Fingerprint)
-	if err := a.printTable(t); err != nil {
-		return err
-	}
-	a.warnJoin(made, dir)
-	return nil
-}
-
-// warnJoin says what to do next with a rig's new token.
-func (a *app) warnJoin(made service.RigToken, dir string) {
-	if dir == "" {
-		a.warn("\nThe token is shown this once. With --dir DIR it goes into a file, beside the authority's certificate.")
-		dir = "DIR"
-	}
-	supervisor := fmt.Sprintf("thermite-supervisor --rig %s --control-url %s --nats-url %s", made.Name, made.Join.ControlURL, made.Join.BusURL)
-	if !onLoopback(made.Join.ControlURL) {
-		a.warn("\nOn the rig's machine, with rig.token and authority.pem of %s in /etc/thermite, as root:\n  thermite-harness --rig %s\n  %s",
-			dir, made.Name, supervisor)
-		return
-	}
-	in := func(name string) string { return shellWord(filepath.Join(dir, name)) }
-	near := filepath.Dir(os.Args[0])
-	if near != "." {
-		near += "/"
-	} else {
-		near = ""
-	}
-	a.warn("\nControl is reached from this machine alone, so run the rig here, in two terminals:\n"+
-		"  %sthermite-harness --rig %s --state %s --socket %s --sample 1000\n"+
-		"  %s%s --token-file %s --authority %s --harness-socket %s --state %s --poll-seconds 1\n"+
-		"--sample has it make up events. For a rig on another machine control must be reached from there: thermite up --address,\n"+
-		"or --public-url of a control that runs by itself.",
-		near, made.Name, in("harness"), in("harness.sock"),
-		near, supervisor, in("rig.token"), in("authority.pem"), in("harness.sock"), in("supervisor"))
-}
-
-// onLoopback says whether an address is this machine's alone.
-func onLoopback(address string) bool {
-	u, err := url.Parse(address)
-	if err != nil {
-		return false
-	}
-	ip := net.ParseIP(u.Hostname())
-	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
-}
-
-// writeRigFiles writes the two files that a rig's machine needs, and gives
-// the folder's whole path.
-func writeRigFiles(dir string, made service.RigToken) (string, error) {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return "", err
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", err
-	}
-	if err := os.WriteFile(filepath.Join(dir, "authority.pem"), []byte(made.Join.Authority), 0o644); err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "rig.token")
-	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
-		return "", err
-	}
-	return dir, os.WriteFile(path, []byte(made.Token+"\n"), 0o600)
 }
 
 func rigTokenCommand(a *app) *cobra.Command {
@@ -224,7 +135,7 @@ func rigTokenCommand(a *app) *cobra.Command {
 		}
 		return a.showRigToken(made, dir)
 	})
-	cmd.Flags().StringVar(&dir, "dir", "", "write rig.token and authority.pem into this folder, and don't show the token")
+	cmd.Flags().StringVar(&dir, "dir", "", rigFilesHelp)
 	return a.addYes(cmd)
 }
 
