@@ -121,7 +121,7 @@ type Metric struct {
 	// of a run of both on one case.
 	Noise string `toml:"noise"`
 	// Repeats is how many such pairs there are at least. Where they are more
-	// than a judging's secret cases, each case is run again.
+	// than a judging's secret cases, there are as many cases as pairs.
 	Repeats int `toml:"repeats"`
 	// MinEffect is how much better a champion must be.
 	MinEffect  Effect  `toml:"min_effect"`

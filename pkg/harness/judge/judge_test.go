@@ -162,7 +162,8 @@ func TestAVerdictTellsNoSecret(t *testing.T) {
 }
 
 // Promise: the same judging has the same secret cases, another has others, and
-// so has another judge's.
+// so has another judge's. No case is run again in a judging, so that nothing a
+// run remembers of one is worth anything.
 func TestSecretCasesAreTheJudgings(t *testing.T) {
 	w := newWorld(t, "same-user")
 	staged := w.tiny("20s", "")
@@ -185,6 +186,10 @@ func TestSecretCasesAreTheJudgings(t *testing.T) {
 	}
 	if again := seeds(w.judge, job); !slices.Equal(first, again) {
 		t.Errorf("the same judging has %v and %v", first, again)
+	}
+	noisy := w.job(w.tiny("20s", "noise = \"measured\"\nrepeats = 9"), 1, job.Tree)
+	if all := seeds(w.judge, noisy); len(all) != 9 || len(slices.Compact(slices.Sorted(slices.Values(all)))) != 9 {
+		t.Errorf("the nine pairs are on %v", all)
 	}
 	job.Judging = 2
 	if other := seeds(w.judge, job); slices.Contains(other, first[0]) {

@@ -137,7 +137,7 @@ func (g *judging) secret(ctx context.Context, public []ran) error {
 		return err
 	}
 	g.progress("secret cases")
-	seeds := secretSeeds(g.j.cfg.Key, g.job, g.kit.Cases)
+	seeds := secretSeeds(g.j.cfg.Key, g.job, g.kit.Cases, decide.Pairs(g.kit.PrimaryMetric(), g.kit.Cases.Secret))
 	took, err := g.j.makeCases(ctx, g.job.Staged, g.made, g.in("c"), seeds)
 	if err != nil {
 		return err
@@ -154,7 +154,7 @@ func (g *judging) secret(ctx context.Context, public []ran) error {
 	}
 	m := g.kit.PrimaryMetric()
 	pairs, wins := pairsOf(m, runs)
-	effect := decide.Compare(m, pairs, len(seeds), wins)
+	effect := decide.Compare(m, pairs, g.kit.Cases.Secret, wins)
 	g.res.Check = g.checked(all)
 	g.res.Measure = g.measured(all)
 	if decide.Finite(effect) {

@@ -120,17 +120,31 @@ func (w *world) fixtures(staged *kit.Staged, fixtures []kit.Fixture) {
 			}
 			job := w.job(staged, uint64(i+1), tree)
 			job.ChampionPublic = &base.Public
-			r, err := w.judge.Judge(w.context(), job)
-			if err != nil {
-				t.Fatal(err)
-			}
-			w.check(r)
-			t.Logf("%s at %q: %s", r.Verdict.Outcome, r.Verdict.Step, r.Verdict.Why)
+			r := w.judged(f, job)
 			w.expect(f, r)
 			if t.Failed() && r.Measure != nil {
 				t.Logf("%+v %+v", r.Measure.Effect, r.Measure.Cases)
 			}
 		})
+	}
+}
+
+// judged judges a fixture. What a machine with other work confirms of a win
+// that is measured by time may be nothing: it is judged again, up to twice.
+// What must not win has one judging.
+func (w *world) judged(f kit.Fixture, job judge.Job) judge.Result {
+	w.t.Helper()
+	for job.Judging = 1; ; job.Judging++ {
+		r, err := w.judge.Judge(w.context(), job)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		w.check(r)
+		w.t.Logf("%s at %q: %s", r.Verdict.Outcome, r.Verdict.Step, r.Verdict.Why)
+		unsure := r.Verdict.Outcome == "better" || r.Verdict.Outcome == "not_better"
+		if timed := job.Staged.Kit.PrimaryMetric().Source == "wall"; f.Expect != kit.ExpectPromoted || !timed || !unsure || job.Judging == 3 {
+			return r
+		}
 	}
 }
 

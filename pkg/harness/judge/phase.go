@@ -42,9 +42,8 @@ func (g *judging) public(side bool) []planned {
 // pairs plans the runs on the secret cases.
 func (g *judging) pairs(seeds []uint64) []planned {
 	var plan []planned
-	for i, first := range g.order("secret", decide.Pairs(g.kit.PrimaryMetric(), len(seeds))) {
-		at := i % len(seeds)
-		p := planned{seed: seeds[at], at: caseIn(g.in("c"), at), secret: true}
+	for i, first := range g.order("secret", len(seeds)) {
+		p := planned{seed: seeds[i], at: caseIn(g.in("c"), i), secret: true}
 		plan = append(plan, both(p, first)...)
 	}
 	return plan

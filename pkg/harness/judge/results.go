@@ -115,7 +115,12 @@ func (g *judging) suspect(runs []ran) bool {
 	if g.job.AllowSuspect {
 		return false
 	}
-	m, figure, is := decide.Suspect(g.kit.Metrics, figuresOf(runs, false))
+	m, figure, is := kit.Metric{}, 0.0, false
+	for _, part := range g.sets(runs) {
+		if m, figure, is = decide.Suspect(g.kit.Metrics, part); is {
+			break
+		}
+	}
 	if !is {
 		return false
 	}
@@ -125,6 +130,21 @@ func (g *judging) suspect(runs []ran) bool {
 	}
 	g.decided(decide.Suspected, why+": its owner has to look")
 	return true
+}
+
+// sets are the candidate's figures in sets of as many cases as a sum is over:
+// of secret cases there may be more, one for each pair. Each is in a set.
+func (g *judging) sets(runs []ran) (sets [][]decide.CaseFigures) {
+	mine := figuresOf(runs, false)
+	size := len(mine)
+	if runs[0].secret {
+		size = min(size, g.kit.Cases.Secret)
+	}
+	for at := 0; at < len(mine); at += size {
+		from := min(at, len(mine)-size)
+		sets = append(sets, mine[from:from+size])
+	}
+	return sets
 }
 
 // decided sets the verdict of one that passed.

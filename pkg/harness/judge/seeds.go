@@ -5,19 +5,20 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 
 	"thermite/pkg/kit"
 	"thermite/pkg/wire"
 )
 
-// secretSeeds are a judging's: as many as the kit says, all different, none
+// secretSeeds are a judging's: one for each of its pairs, as what a run leaves
+// where the next one sees it, if only which of its own files are in memory, is
+// worth something on a case that comes again. They are all different, none
 // public, and always the same for the same judging. Who lacks the key can
 // foretell none.
-func secretSeeds(key []byte, job Job, c kit.Cases) []uint64 {
+func secretSeeds(key []byte, job Job, c kit.Cases, pairs int) []uint64 {
 	var seeds []uint64
-	for n := uint64(0); len(seeds) < c.Secret; n++ {
+	for n := uint64(0); len(seeds) < pairs; n++ {
 		mac := hmac.New(sha256.New, key)
 		fmt.Fprintf(mac, "thermite/seed/v1\n%s\n%s\n%d\n%d\n%d", job.Ledger, job.Run, job.Attempt, max(job.Judging, 1), n)
 		seed := binary.BigEndian.Uint64(mac.Sum(nil)) & wire.MaxInteger
@@ -27,20 +28,4 @@ func secretSeeds(key []byte, job Job, c kit.Cases) []uint64 {
 		seeds = append(seeds, seed)
 	}
 	return seeds
-}
-
-// order says of each pair of a phase whether the champion runs first: in half
-// of them, and in which nobody can foretell who lacks the key. A judging that
-// was cut off has the same order when it is made again.
-func (g *judging) order(phase string, pairs int) []bool {
-	mac := hmac.New(sha256.New, g.j.cfg.Key)
-	fmt.Fprintf(mac, "thermite/order/v1\n%s\n%s\n%d\n%d\n%s", g.job.Ledger, g.job.Run, g.job.Attempt, max(g.job.Judging, 1), phase)
-	r := rand.New(rand.NewChaCha8([32]byte(mac.Sum(nil))))
-	odd := r.IntN(2) // which half is the larger, where there are two
-	first := make([]bool, pairs)
-	for i := range first {
-		first[i] = (i+odd)%2 == 0
-	}
-	r.Shuffle(pairs, func(a, b int) { first[a], first[b] = first[b], first[a] })
-	return first
 }
