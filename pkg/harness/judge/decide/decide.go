@@ -89,9 +89,7 @@ func Compare(m kit.Metric, pairs []Pair, cases, wins int) wire.Effect {
 	e := wire.Effect{Confidence: m.Confidence, Least: m.MinEffect.Value, Relative: m.MinEffect.Relative, Pairs: uint64(len(pairs) + wins)}
 	if !Noisy(m) {
 		e.Confidence = 1
-		if e.Center = e.Least; len(pairs) > 0 { // else the champion failed every case
-			e.Center = gain(m, across(m, pairs))
-		}
+		e.Center = overAll(m, pairs, wins)
 		e.Low, e.High = e.Center, e.Center
 		return e
 	}
@@ -103,18 +101,40 @@ func Compare(m kit.Metric, pairs []Pair, cases, wins int) wire.Effect {
 	for _, p := range pairs {
 		gains = append(gains, scale*gain(m, p))
 	}
-	// What a failed run is worth can't be said; it is a win as large as the
-	// largest there is.
-	best := e.Least
-	if len(gains) > 0 {
-		best = max(best, slices.Max(gains))
-	}
+	best := winOf(m, gains)
 	for range wins {
 		gains = append(gains, best)
 	}
 	s := benchmath.AssumeNothing.Summary(benchmath.NewSample(gains, &benchmath.DefaultThresholds), m.Confidence)
 	e.Center, e.Low, e.High = s.Center, s.Lo, s.Hi
 	return e
+}
+
+// winOf is what a case is worth that the champion failed. That can't be said;
+// it is a win as large as the largest there is.
+func winOf(m kit.Metric, gains []float64) float64 {
+	if len(gains) == 0 {
+		return m.MinEffect.Value
+	}
+	return max(m.MinEffect.Value, slices.Max(gains))
+}
+
+// overAll is the gain of a metric without noise: that over the pairs' cases,
+// and for each win that of the best pair, each weighing as one case does.
+func overAll(m kit.Metric, pairs []Pair, wins int) float64 {
+	if len(pairs) == 0 {
+		return winOf(m, nil)
+	}
+	share, scale := float64(len(pairs))/float64(len(pairs)+wins), 1.0
+	over := gain(m, across(m, pairs))
+	if m.Across == "sum" && !m.MinEffect.Relative {
+		scale, over = float64(len(pairs)+wins), over/share // as of a sum over all cases
+	}
+	gains := make([]float64, len(pairs))
+	for i, p := range pairs {
+		gains[i] = scale * gain(m, p)
+	}
+	return share*over + (1-share)*winOf(m, gains)
 }
 
 // across makes the pairs' figures into one pair.
