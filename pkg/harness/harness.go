@@ -84,7 +84,7 @@ func (h *Harness) open(ctx context.Context) error {
 func (h *Harness) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return h.server.Serve(ctx, h.listener) })
-	g.Go(func() error { return h.controller.Run(ctx) })
+	g.Go(func() error { h.controller.Run(ctx); return nil })
 	if h.work != nil {
 		g.Go(func() error { return h.work.api.Serve(ctx, h.work.listener) })
 	}

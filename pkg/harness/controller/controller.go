@@ -18,7 +18,6 @@ package controller
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"sync"
@@ -61,6 +60,8 @@ type Controller struct {
 	troubles map[string]string
 	// running are the trials whose workers may call.
 	running map[ref]*running
+	// rests are the lanes that no trial could start in.
+	rests map[uint64]rest
 }
 
 // An ask is a decision: it gives the drafts of the next events.
@@ -81,7 +82,7 @@ var ErrStopped = errors.New("the controller has stopped")
 // New makes a controller.
 func New(cfg Config) *Controller {
 	c := &Controller{cfg: cfg, asks: make(chan ask), ended: make(chan struct{}, 1), stopped: make(chan struct{}), changed: make(chan struct{}),
-		troubles: map[string]string{}, running: map[ref]*running{}}
+		troubles: map[string]string{}, running: map[ref]*running{}, rests: map[uint64]rest{}}
 	if cfg.Work != nil {
 		cfg.Work.controller = c
 	}
@@ -147,36 +148,30 @@ func (c *Controller) look(ctx context.Context, read func(s *state.State, now tim
 }
 
 // Run works until ctx ends. A ledger that turns out damaged ends the work,
-// not the harness, which must go on to say so.
-func (c *Controller) Run(ctx context.Context) error {
+// not the harness, which must go on to say so; one that takes no event now, as
+// on a full disk, is a trouble that is tried again.
+func (c *Controller) Run(ctx context.Context) {
 	defer close(c.stopped)
-	err := c.run(ctx)
-	var damage *ledger.DamageError
-	if errors.As(err, &damage) || ctx.Err() != nil {
-		return nil
-	}
-	return err
-}
-
-func (c *Controller) run(ctx context.Context) error {
 	l := &loop{Controller: c, begun: map[ref]*effect{}}
 	defer l.stop()
-	follower, err := ledger.Follow(ctx, c.cfg.Ledger, state.FoldName, state.FoldVersion, state.New)
-	if err != nil {
-		return fmt.Errorf("folding the ledger: %w", err)
-	}
-	l.follower, l.started = follower, c.cfg.Now()
-	if c.cfg.Work != nil {
-		if err := l.begin(ctx); err != nil {
-			return err
+	for wait := firstWait; ; {
+		err := l.round(ctx)
+		var damage *ledger.DamageError
+		if errors.As(err, &damage) || ctx.Err() != nil {
+			return
 		}
-	}
-	for {
-		if err := l.turn(ctx); err != nil {
-			return err
+		if err == nil {
+			wait = firstWait
+			continue
 		}
-		if err := l.wait(ctx); err != nil {
-			return err
+		c.trouble(theLedger, err)
+		c.cfg.Log.Error("the work rests until the ledger goes on", "err", err, "wait", wait)
+		if err := l.rest(ctx, wait); err != nil {
+			return
 		}
+		wait = min(2*wait, mostWait)
 	}
 }
+
+// theLedger is what a trouble is about that keeps the loop from going on.
+const theLedger = "the ledger"

@@ -48,13 +48,15 @@ const kitTries = 3
 // failsFor says for what the judging ends that can't be done: what no further
 // try would change.
 func failsFor(err error, tries int) (why string, fails bool) {
-	switch {
-	case errors.Is(err, errNoPatch), errors.Is(err, ErrNotStaged), kit.IsRefused(err):
-		return err.Error(), true
-	case errors.Is(err, judge.ErrKit) && tries >= kitTries:
+	if hopeless(err) || errors.Is(err, judge.ErrKit) && tries >= kitTries {
 		return err.Error(), true
 	}
 	return "", false
+}
+
+// hopeless says that an error is of what is kept of the run, and stays.
+func hopeless(err error) bool {
+	return errors.Is(err, errNoPatch) || errors.Is(err, ErrNotStaged) || kit.IsRefused(err)
 }
 
 // give ends a judging that can't be done: an attempt's with a verdict that

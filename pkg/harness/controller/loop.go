@@ -14,8 +14,10 @@ import (
 // loop is the controller's one goroutine.
 type loop struct {
 	*Controller
+	// follower is nil until the ledger is folded, and recorded says that what
+	// the harness of before lost is in it.
 	follower *ledger.Follower[*state.State]
-	started  time.Time
+	recorded bool
 	// opened gives the rig's lanes once the broker answered and what ran
 	// before is gone; nil until then, and afterwards.
 	opened chan []uint64
@@ -49,6 +51,52 @@ func (e *effect) over() bool {
 		return true
 	default:
 		return false
+	}
+}
+
+// round is one round of the loop: what follows by itself, and then one thing
+// that comes. It begins before its first.
+func (l *loop) round(ctx context.Context) error {
+	if l.follower == nil {
+		follower, err := ledger.Follow(ctx, l.cfg.Ledger, state.FoldName, state.FoldVersion, state.New)
+		if err != nil {
+			return fmt.Errorf("folding the ledger: %w", err)
+		}
+		l.follower = follower
+	}
+	if l.cfg.Work != nil && !l.recorded {
+		if err := l.begin(ctx); err != nil {
+			return err
+		}
+		l.recorded = true
+	}
+	if err := l.turn(ctx); err != nil {
+		return err
+	}
+	l.trouble(theLedger, nil)
+	return l.wait(ctx)
+}
+
+// rest waits before the next round, after one that failed. Who asks meanwhile
+// is answered: it is told, too, if the ledger takes no event.
+func (l *loop) rest(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	asks := l.asks
+	if l.follower == nil {
+		asks = nil // there is nothing to decide from
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-timer.C:
+			return nil
+		case a := <-asks:
+			if err := l.answer(ctx, a); err != nil {
+				return err
+			}
+		}
 	}
 }
 
@@ -91,7 +139,7 @@ func (l *loop) turn(ctx context.Context) error {
 			if l.lanes == nil {
 				return nil, nil
 			}
-			return s.Next(now, state.Rig{Lanes: l.lanes, Busy: l.busy()})
+			return s.Next(now, state.Rig{Lanes: l.lanes, Busy: l.closed()})
 		})
 		if err != nil {
 			return err
@@ -102,6 +150,7 @@ func (l *loop) turn(ctx context.Context) error {
 	}
 	if l.lanes != nil {
 		l.reconcile(ctx)
+		l.forget()
 	}
 	return nil
 }
@@ -139,9 +188,9 @@ func (l *loop) append(ctx context.Context, decide func(s *state.State, now time.
 
 // wait waits until there is something to do, and does what was asked.
 func (l *loop) wait(ctx context.Context) error {
-	s, now := l.follower.State(), l.cfg.Now()
+	now := l.cfg.Now()
 	var alarm <-chan time.Time
-	if at := s.Wake(now); !at.IsZero() && l.lanes != nil {
+	if at := l.wakeAt(now); !at.IsZero() && l.lanes != nil {
 		timer := time.NewTimer(at.Sub(now))
 		defer timer.Stop()
 		alarm = timer.C
@@ -200,6 +249,15 @@ func (l *loop) busy() map[uint64]bool {
 		busy[ref.lane] = true
 	}
 	return busy
+}
+
+// closed are the lanes that no trial may start in now.
+func (l *loop) closed() map[uint64]bool {
+	closed, now := l.busy(), l.cfg.Now()
+	for lane, until := range l.resting() {
+		closed[lane] = closed[lane] || now.Before(until)
+	}
+	return closed
 }
 
 // reconcile ends what should no more be under way and starts what should.

@@ -109,8 +109,15 @@ func (w *Work) tried(ctx context.Context, ref ref) state.TrialEnd {
 	end := state.TrialEnd{Run: ref.run, Trial: ref.number, Outcome: state.Failed}
 	exited, last, err := w.runWorker(ctx, ref)
 	switch {
-	case err != nil:
+	case err != nil && hopeless(err):
 		end.Why = err.Error()
+	case err != nil:
+		// It is no fault of its worker's: the experiment is the next one again.
+		end.Outcome, end.Why = state.Lost, err.Error()
+		if ctx.Err() == nil && !errors.Is(err, errTrialEnded) {
+			w.controller.cfg.Log.Warn("a trial could not be done here", "run", ref.run, "trial", ref.number, "lane", ref.lane, "err", err)
+			w.controller.faulty(ref.lane, err)
+		}
 	case exited.Lost:
 		end.Outcome, end.Why = state.Lost, "the broker that ran its worker ended"
 	case exited.TimedOut:
@@ -170,6 +177,7 @@ func (w *Work) runWorker(ctx context.Context, ref ref) (exited wire.BrokerExited
 	if err != nil {
 		return exited, nil, err
 	}
+	w.controller.sound(ref.lane)
 	if exited, err = w.Roles.Wait(ctx, id); err != nil {
 		return exited, nil, err
 	}
