@@ -381,13 +381,19 @@ func TestAJudgingThatIsCutOff(t *testing.T) {
 		}
 	}
 	// One that is killed ends nothing: this stands for it.
-	go func() { _, _ = w.judge.Judge(w.context(), w.job(staged, 1, run(staged, "sleep 600"))) }()
+	left, job := make(chan struct{}), w.job(staged, 1, run(staged, "sleep 600"))
+	before := w.judge
+	go func() {
+		defer close(left)
+		_, _ = before.Judge(w.context(), job)
+	}()
 	started("judge-")
 	next := w.newJudge()
 	if err := next.Clean(w.context()); err != nil {
 		t.Fatal(err)
 	}
-	w.judge.Close()
+	<-left
+	before.Close()
 	w.judge = next
 	w.empty()
 }
