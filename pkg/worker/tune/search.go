@@ -95,7 +95,8 @@ func (s search) next(past []tried) (proposal, error) {
 	if count < starts {
 		return s.start(count, seen, random)
 	}
-	if failing(past) >= giveUp {
+	// Without a score there is nothing to make a model of.
+	if failing(past) >= giveUp || !slices.ContainsFunc(past, func(t tried) bool { return t.score != nil }) {
 		return s.anywhere(seen, random)
 	}
 	return s.step(past, seen, random)

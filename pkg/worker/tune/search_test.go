@@ -124,6 +124,21 @@ func TestAlwaysProposesWhatIsNew(t *testing.T) {
 	})
 }
 
+// Promise: where nothing has a score yet, some because it waits for its
+// verdict and some because it failed, there is a next proposal all the same.
+func TestProposesWithoutAScore(t *testing.T) {
+	s := search{space: space{{Name: "rate", Kind: kit.KindFloat, Scale: "linear", Range: []any{0.0, 1.0}}}, seed: 1}
+	for _, waiting := range []int{0, 3, starts + 1} {
+		var past []tried
+		for n := range starts + 1 {
+			past = append(past, tried{attempt: uint64(n + 1), point: point{float64(n) / 10}, waits: n < waiting})
+		}
+		if p, err := s.next(past); err != nil || p.values["rate"] == "" {
+			t.Errorf("with %d that wait it proposes %+v: %v", waiting, p, err)
+		}
+	}
+}
+
 // Promise: equal scores have one rank, and no score, however large, counts
 // more than its rank.
 func TestNormalRanks(t *testing.T) {
