@@ -241,6 +241,15 @@ type BrokerProblem struct {
 // Error implements error.
 func (p *BrokerProblem) Error() string { return "the broker answers " + p.Code + ": " + p.Detail }
 
+// BrokerCode is the code of the broker's problem that err wraps, empty if it
+// wraps none.
+func BrokerCode(err error) string {
+	if problem := (*BrokerProblem)(nil); errors.As(err, &problem) {
+		return problem.Code
+	}
+	return ""
+}
+
 // DecodeBrokerRequest reads a line to the broker and checks it.
 func DecodeBrokerRequest(line []byte) (r BrokerRequest, err error) {
 	if err := DecodeStrict(line, &r); err != nil {

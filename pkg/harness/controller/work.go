@@ -100,10 +100,10 @@ func (w *Work) end(ctx context.Context, id string) error {
 	if err == nil {
 		_, err = w.Roles.Wait(ctx, id)
 	}
-	if err != nil && code(err) != wire.BrokerEnded && code(err) != wire.BrokerUnknown {
+	if err != nil && wire.BrokerCode(err) != wire.BrokerEnded && wire.BrokerCode(err) != wire.BrokerUnknown {
 		return err
 	}
-	if err := w.Roles.Forget(ctx, id); err != nil && code(err) != wire.BrokerUnknown {
+	if err := w.Roles.Forget(ctx, id); err != nil && wire.BrokerCode(err) != wire.BrokerUnknown {
 		return err
 	}
 	return nil
@@ -123,14 +123,6 @@ func (w *Work) close() {
 	case <-done:
 	case <-timer.C:
 	}
-}
-
-// code is the broker's code of an error, if it is its answer.
-func code(err error) string {
-	if p := (*wire.BrokerProblem)(nil); errors.As(err, &p) {
-		return p.Code
-	}
-	return ""
 }
 
 // Waits between tries of what failed.

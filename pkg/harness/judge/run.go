@@ -71,10 +71,10 @@ func (g *judging) run(ctx context.Context, p planned) (r ran, err error) {
 		}
 	}
 	if err != nil {
-		g.j.end(start.ID) // it may run: the answer, not the start, may have failed
+		steps.End(g.j.cfg.Roles, g.j.cfg.Log, start.ID) // it may run: the answer, not the start, may have failed
 		return r, fmt.Errorf("starting run %d: %w", r.n, err)
 	}
-	defer g.j.end(start.ID)
+	defer steps.End(g.j.cfg.Roles, g.j.cfg.Log, start.ID)
 	if r.exited, err = g.j.cfg.Roles.Wait(ctx, start.ID); err != nil {
 		return r, fmt.Errorf("waiting for run %d: %w", r.n, err)
 	}
@@ -170,32 +170,4 @@ func fileTail(path string) (string, error) {
 	}
 	b, err := io.ReadAll(io.NewSectionReader(f, max(0, info.Size()-wire.MaxOutputBytes), wire.MaxOutputBytes))
 	return tail(string(b), wire.MaxOutputBytes), err
-}
-
-// maxEnd is how long the end of a process is waited for whose caller left.
-const maxEnd = 30 * time.Second
-
-// end ends a process, if it runs, and forgets it.
-func (j *Judge) end(id string) {
-	ctx, cancel := context.WithTimeout(context.Background(), maxEnd)
-	defer cancel()
-	err := j.cfg.Roles.Forget(ctx, id)
-	if err != nil && code(err) != wire.BrokerUnknown {
-		if err = j.cfg.Roles.Signal(ctx, id, "SIGKILL"); err == nil || code(err) == wire.BrokerEnded {
-			_, err = j.cfg.Roles.Wait(ctx, id)
-		}
-		if err == nil {
-			err = j.cfg.Roles.Forget(ctx, id)
-		}
-	}
-	if err != nil && code(err) != wire.BrokerUnknown {
-		j.cfg.Log.Warn("a process of the judge may still run", "process", id, "err", err)
-	}
-}
-
-func code(err error) string {
-	if problem := (*wire.BrokerProblem)(nil); errors.As(err, &problem) {
-		return problem.Code
-	}
-	return ""
 }

@@ -45,7 +45,7 @@ func (j *Judge) endEarlier(ctx context.Context) error {
 	}
 	for _, p := range all {
 		if strings.HasPrefix(p.ID, runPrefix) || strings.HasPrefix(p.ID, steps.Prefix) && strings.HasPrefix(p.Role, "judge-") {
-			j.end(p.ID)
+			steps.End(j.cfg.Roles, j.cfg.Log, p.ID)
 		}
 	}
 	return nil

@@ -120,7 +120,7 @@ func (r *Runner) Run(ctx context.Context, s Step) (result wire.StepResult, err e
 		return result, fmt.Errorf("running a step as %s: %w", s.Role, err)
 	}
 	defer clean()
-	defer r.end(start.ID) // after a failed start too: it may be the answer that failed
+	defer End(r.cfg.Roles, r.cfg.Log, start.ID) // after a failed start too: it may be the answer that failed
 	started, err := Start(ctx, r.cfg.Roles, start)
 	if err != nil {
 		return result, fmt.Errorf("running a step as %s: %w", s.Role, err)
@@ -181,29 +181,23 @@ func (r *Runner) name() (string, error) {
 	return hex.EncodeToString(b[:]), nil
 }
 
-// end ends a process, if it runs, and forgets it.
-func (r *Runner) end(id string) {
+// End ends a process, if it runs, and has the broker forget it. It is for who
+// leaves, so it waits on no caller's context.
+func End(roles Broker, log *slog.Logger, id string) {
 	ctx, cancel := context.WithTimeout(context.Background(), maxEnd)
 	defer cancel()
-	err := r.cfg.Roles.Forget(ctx, id)
-	if err != nil && code(err) != wire.BrokerUnknown {
-		if err = r.cfg.Roles.Signal(ctx, id, "SIGKILL"); err == nil || code(err) == wire.BrokerEnded {
-			_, err = r.cfg.Roles.Wait(ctx, id)
+	err := roles.Forget(ctx, id)
+	if err != nil && wire.BrokerCode(err) != wire.BrokerUnknown {
+		if err = roles.Signal(ctx, id, "SIGKILL"); err == nil || wire.BrokerCode(err) == wire.BrokerEnded {
+			_, err = roles.Wait(ctx, id)
 		}
 		if err == nil {
-			err = r.cfg.Roles.Forget(ctx, id)
+			err = roles.Forget(ctx, id)
 		}
 	}
-	if err != nil && code(err) != wire.BrokerUnknown {
-		r.cfg.Log.Warn("a step's process may still run", "process", id, "err", err)
+	if err != nil && wire.BrokerCode(err) != wire.BrokerUnknown {
+		log.Warn("a process of a role may still run", "process", id, "err", err)
 	}
-}
-
-func code(err error) string {
-	if problem := (*wire.BrokerProblem)(nil); errors.As(err, &problem) {
-		return problem.Code
-	}
-	return ""
 }
 
 // read reads a step's result, and says how it failed.

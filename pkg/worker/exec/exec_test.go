@@ -107,9 +107,7 @@ var commands = map[string]func() int{
 func waits() int {
 	signal.Ignore(syscall.SIGTERM)
 	_ = os.WriteFile("pid-"+strconv.Itoa(os.Getpid()), nil, 0o600)
-	for end := time.Now().Add(5 * time.Minute); time.Now().Before(end); {
-		time.Sleep(time.Second)
-	}
+	<-time.After(5 * time.Minute)
 	return 0
 }
 
