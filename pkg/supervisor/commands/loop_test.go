@@ -186,7 +186,10 @@ func TestAnExpiredCommandIsAskedForAgain(t *testing.T) {
 	w.Open()
 	w.answer()
 	w.run()
-	w.Until("the bus holds it no more", func() bool { return w.waiting() == 0 })
+	w.Until("the bus holds it no more", func() bool {
+		w.Pass(10 * time.Millisecond)
+		return w.waiting() == 0
+	})
 	if slices.Contains(w.harness.took(), c.ID) {
 		t.Error("a command that control wants no more was delivered")
 	}
