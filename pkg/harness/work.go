@@ -52,7 +52,7 @@ func (h *Harness) openWork() error {
 		return nil
 	}
 	// The trial API asks the controller, which admits trials to it.
-	h.work.api = trialapi.New(trialapi.Config{Trials: h.controller, Files: cfg.Work.Lanes, Log: h.cfg.Log})
+	h.work.api = trialapi.New(trialapi.Config{Trials: h.controller, Files: cfg.Work.Lanes, Waits: true, Log: h.cfg.Log})
 	cfg.Work.API = h.work.api
 	return nil
 }
@@ -73,6 +73,9 @@ func (h *Harness) openParts() (*controller.Work, error) {
 		return nil, err
 	}
 	if w.Patches, err = patches.Open(filepath.Join(h.cfg.StateDir, "patches")); err != nil {
+		return nil, err
+	}
+	if w.Sessions, err = controller.OpenSessions(filepath.Join(h.cfg.StateDir, "trials")); err != nil {
 		return nil, err
 	}
 	if w.Repos, err = repos.New(repos.Config{Dir: filepath.Join(dir, "runs"), Log: h.cfg.Log}); err != nil {
@@ -97,15 +100,28 @@ func (h *Harness) openParts() (*controller.Work, error) {
 	return w, h.listenForTrials(w)
 }
 
-// listenForTrials opens the trial API's socket.
+// listenForTrials opens the trial API's socket. Where any port does, it is the
+// one that the workers know which an earlier harness left at work.
 func (h *Harness) listenForTrials(w *controller.Work) error {
-	l, err := net.Listen("tcp", h.cfg.TrialListen)
+	l, err := listenAgain(h.cfg.TrialListen, w.Sessions.Port())
 	if err != nil {
 		return fmt.Errorf("listening for trials: %w", err)
 	}
 	h.work = &work{listener: l}
 	w.URL, w.Port = "http://"+l.Addr().String(), l.Addr().(*net.TCPAddr).Port
 	return nil
+}
+
+// listenAgain listens at the address, whose port is the one of before if it
+// may be any.
+func listenAgain(address, before string) (net.Listener, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err == nil && port == "0" && before != "" {
+		if l, err := net.Listen("tcp", net.JoinHostPort(host, before)); err == nil {
+			return l, nil
+		}
+	}
+	return net.Listen("tcp", address)
 }
 
 // worker is the command of thermite-worker.

@@ -1,6 +1,8 @@
 package harness_test
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -88,15 +90,53 @@ func TestStopEndsTheWorkers(t *testing.T) {
 	}
 }
 
-// Promise: a harness that ends, however, loses its trials and nothing else:
-// their workers are ended at its next start, their experiments come next, and
-// the run goes on to its end.
-func TestAHarnessThatStartsAgain(t *testing.T) {
+// Promise: a worker goes on while its harness is away, and the next harness
+// goes on with it: what it submits and how it ends are as if nothing had
+// been.
+func TestAHarnessThatStartsAgainAdoptsItsTrials(t *testing.T) {
+	w := newWorld(t, nil)
+	w.start()
+	w.assign(numbers(), func(a *wire.RunAssign) {
+		script(`until [ -e "$HOME/go" ]; do sleep 0.1; done; echo "size = 50" > value.txt; ` + done)(a)
+		a.Budget = &wire.Budget{Attempts: 1}
+	})
+	w.working("trial-numbers-1")
+	w.stop()
+	w.working("trial-numbers-1")
+	w.start()
+	w.working("trial-numbers-1")
+	homes, err := filepath.Glob(filepath.Join(w.cfg.StateDir, "work", "lanes", "1", "*", "home"))
+	if err != nil || len(homes) != 1 {
+		t.Fatalf("the lane has the homes %q: %v", homes, err)
+	}
+	if err := os.WriteFile(filepath.Join(homes[0], "go"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	w.until("the run's end", kind(wire.KindRunEnded))
+	w.gone("trial-numbers-1")
+	if n := w.ofKind(wire.KindTrialStarted); n != 1 {
+		t.Errorf("there are %d trials", n)
+	}
+	ended := w.until("the trial's end", kind(wire.KindTrialEnded))
+	if b, err := wire.DecodeBody[wire.TrialEnded](ended); err != nil || b.Outcome != "done" {
+		t.Errorf("it ended %+v: %v", b, err)
+	}
+	if n := w.ofKind(wire.KindAttempt); n != 1 {
+		t.Errorf("there are %d attempts", n)
+	}
+}
+
+// Promise: a trial whose worker is gone when the harness starts again is lost
+// and nothing else: its experiment comes next, and the run goes on to its end.
+func TestAHarnessThatStartsAgainWithoutItsWorkers(t *testing.T) {
 	w := newWorld(t, nil)
 	w.start()
 	w.assign(numbers(), script(`if [ -e /proc/self/none ]; then :; fi; `+waits))
 	w.working("trial-numbers-1")
 	w.stop()
+	if err := os.RemoveAll(filepath.Join(w.cfg.StateDir, "trials")); err != nil {
+		t.Fatal(err)
+	}
 	w.start()
 	lost := w.until("the lost trial", kind(wire.KindTrialEnded))
 	if b, err := wire.DecodeBody[wire.TrialEnded](lost); err != nil || b.Outcome != "lost" {

@@ -9,10 +9,11 @@
 //	                   events ─▶ ledger
 //
 // One goroutine decides and appends; what takes time runs beside it and comes
-// back with what it came to. Nothing but the ledger is needed to go on: a
-// trial that was at work when the harness ended is lost and its experiment
-// the next one again, and an attempt without a verdict is judged from its
-// first step.
+// back with what it came to. A worker goes on while its harness is away, and
+// the next harness with it, by what the broker has and the trial's file. Else
+// nothing but the ledger is needed to go on: a trial whose worker is gone is
+// lost and its experiment the next one again, and an attempt without a
+// verdict is judged from its first step.
 package controller
 
 import (

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"thermite/pkg/harness/ledger"
@@ -15,13 +16,15 @@ import (
 type loop struct {
 	*Controller
 	// follower is nil until the ledger is folded, and recorded says that what
-	// the harness of before lost is in it.
+	// was lost with the harness of before is in it.
 	follower *ledger.Follower[*state.State]
 	recorded bool
-	// opened gives the rig's lanes once the broker answered and what ran
-	// before is gone; nil until then, and afterwards.
-	opened chan []uint64
-	lanes  []uint64
+	// opening gives what the broker has once it answered and what is not to
+	// go on is gone; found is that until it is recorded.
+	opening chan opened
+	found   *opened
+	// lanes are nil until then.
+	lanes []uint64
 
 	// begun are the trials under way, and judging the judging.
 	begun   map[ref]*effect
@@ -64,11 +67,14 @@ func (l *loop) round(ctx context.Context) error {
 		}
 		l.follower = follower
 	}
-	if l.cfg.Work != nil && !l.recorded {
-		if err := l.begin(ctx); err != nil {
+	if l.cfg.Work != nil && l.opening == nil && !l.recorded {
+		l.opening = make(chan opened, 1)
+		go l.open(ctx, l.opening)
+	}
+	if l.found != nil && !l.recorded {
+		if err := l.begin(ctx, *l.found); err != nil {
 			return err
 		}
-		l.recorded = true
 	}
 	if err := l.turn(ctx); err != nil {
 		return err
@@ -100,26 +106,43 @@ func (l *loop) rest(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// begin records what was lost with the harness of before, and has what still
-// runs of it ended.
-func (l *loop) begin(ctx context.Context) error {
-	if _, err := l.append(ctx, func(s *state.State, now time.Time) ([]ledger.Draft, error) {
-		return s.Lost(now, "the harness started again")
-	}); err != nil {
+// begin records what was lost with the harness of before, and goes on with
+// the trials whose workers it left.
+func (l *loop) begin(ctx context.Context, found opened) error {
+	_, err := l.append(ctx, func(s *state.State, now time.Time) ([]ledger.Draft, error) {
+		return s.Lost(now, "the harness started again", func(run string, trial uint64) bool {
+			was, ok := found.workers[processOf(ref{run: run, number: trial})]
+			return ok && was.session.Ledger == l.follower.Place().Ledger
+		})
+	})
+	if err != nil {
 		return fmt.Errorf("recording what was lost: %w", err)
 	}
-	l.opened = make(chan []uint64, 1)
-	go l.open(ctx, l.opened)
+	l.recorded, l.lanes, l.found = true, found.lanes, nil
+	var admitting sync.WaitGroup
+	for _, was := range found.workers {
+		admitting.Add(1)
+		was.admitted = sync.OnceFunc(admitting.Done)
+		ref := was.session.ref()
+		l.begun[ref] = l.start(ctx, ref, func(ctx context.Context) {
+			defer was.admitted()
+			l.cfg.Work.trial(ctx, ref, &was)
+		})
+	}
+	go func() {
+		admitting.Wait()
+		l.cfg.Work.API.Open()
+	}()
 	return nil
 }
 
 // open gets the broker ready, again and again until it is.
-func (l *loop) open(ctx context.Context, opened chan<- []uint64) {
+func (l *loop) open(ctx context.Context, ready chan<- opened) {
 	for wait := time.Second; ; wait = min(2*wait, mostWait) {
-		lanes, err := l.cfg.Work.open(ctx)
+		found, err := l.cfg.Work.open(ctx)
 		l.trouble("the broker", err)
 		if err == nil {
-			opened <- lanes
+			ready <- found
 			return
 		}
 		if ctx.Err() == nil {
@@ -207,8 +230,8 @@ func (l *loop) wait(ctx context.Context) error {
 	case <-changed:
 	case <-alarm:
 	case <-l.ended:
-	case l.lanes = <-l.opened:
-		l.opened = nil
+	case found := <-l.opening:
+		l.found = &found
 	case a := <-l.asks:
 		return l.answer(ctx, a)
 	}
@@ -268,7 +291,7 @@ func (l *loop) reconcile(ctx context.Context) {
 		ref := ref{ledger: at, run: w.Run.Name, number: w.Trial.Number, lane: w.Trial.Lane}
 		wanted[ref] = true
 		if l.begun[ref] == nil {
-			l.begun[ref] = l.start(ctx, ref, func(ctx context.Context) { l.cfg.Work.trial(ctx, ref) })
+			l.begun[ref] = l.start(ctx, ref, func(ctx context.Context) { l.cfg.Work.trial(ctx, ref, nil) })
 		}
 		if why, used := w.Run.Used(l.cfg.Now()); used {
 			l.stopTrial(ref, why)

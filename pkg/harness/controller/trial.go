@@ -47,26 +47,41 @@ func (c *Controller) stopTrial(ref ref, why string) {
 }
 
 // admit lets the trial's worker call, until the returned function is called.
-func (c *Controller) admit(ref ref, session trialapi.Session) (dismiss func()) {
-	admitted := c.cfg.Work.API.Admit(session)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.running[ref] = &running{admitted}
+// The loop does it, so that the worker has each message of its owner's once.
+func (c *Controller) admit(ctx context.Context, ref ref, session trialapi.Session) (dismiss func(), err error) {
+	var admitted *trialapi.Admitted
+	err = c.look(ctx, func(s *state.State, _ time.Time) error {
+		r := s.Run(ref.run)
+		if r == nil || r.Trial(ref.number) == nil {
+			return errTrialEnded
+		}
+		t := r.Trial(ref.number)
+		admitted = c.cfg.Work.API.Admit(session)
+		admitted.Told(t.Before, t.Messages)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.running[ref] = &running{admitted}
+		return nil
+	})
 	return func() {
 		admitted.Dismiss()
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		delete(c.running, ref)
-	}
+	}, err
 }
 
-// trial does one trial from its lane to its end, and records how it ended. If
-// ctx ends, what runs is ended, and the ledger has it already or will.
-func (w *Work) trial(ctx context.Context, ref ref) {
+// trial does one trial from its lane to its end, or goes on with the one that
+// an earlier harness left, and records how it ended. If ctx ends, so does the
+// worker, unless the harness stops: then it works on for the next one.
+func (w *Work) trial(ctx context.Context, ref ref, was *left) {
 	log := w.controller.cfg.Log.With("run", ref.run, "trial", ref.number, "lane", ref.lane)
-	end := w.tried(ctx, ref)
+	end := w.tried(ctx, ref, was)
 	if leaving(ctx) {
-		return // the next harness clears what is left
+		return
+	}
+	if err := w.Sessions.drop(processOf(ref)); err != nil {
+		log.Warn("a trial's file stays until the next start", "err", err)
 	}
 	// The worker has ended, or never was: its folder goes with it.
 	clearing, cancel := context.WithTimeout(context.WithoutCancel(ctx), clearTime)
@@ -98,16 +113,16 @@ const (
 	clearTime = time.Minute
 	// graceTime is how long a worker may take to end that is told to.
 	graceTime = 2 * time.Second
-	// endTime is how long its process's end may take, and leaveTime when the
-	// harness stops.
+	// endTime is how long its process's end may take, and leaveTime what a
+	// harness that stops waits for.
 	endTime   = 30 * time.Second
 	leaveTime = 3 * time.Second
 )
 
 // tried does the trial and says how it ended.
-func (w *Work) tried(ctx context.Context, ref ref) state.TrialEnd {
+func (w *Work) tried(ctx context.Context, ref ref, was *left) state.TrialEnd {
 	end := state.TrialEnd{Run: ref.run, Trial: ref.number, Outcome: state.Failed}
-	exited, last, err := w.runWorker(ctx, ref)
+	exited, last, err := w.worked(ctx, ref, was)
 	switch {
 	case err != nil && hopeless(err):
 		end.Why = err.Error()
@@ -128,6 +143,15 @@ func (w *Work) tried(ctx context.Context, ref ref) state.TrialEnd {
 		end.Outcome, end.Why = outcomeOfWorker(exited, last)
 	}
 	return end
+}
+
+// worked has the trial's worker work to its end: one that it starts, or the
+// one that was left.
+func (w *Work) worked(ctx context.Context, ref ref, was *left) (wire.BrokerExited, []byte, error) {
+	if was != nil {
+		return w.adopted(ctx, ref, *was)
+	}
+	return w.runWorker(ctx, ref)
 }
 
 // outcomeOfWorker reads the last line that a worker printed.
@@ -168,8 +192,16 @@ func (w *Work) runWorker(ctx context.Context, ref ref) (exited wire.BrokerExited
 	if err != nil {
 		return exited, nil, err
 	}
-	defer w.controller.admit(ref, trialapi.Session{Trial: plan.trial, Sum: sum, Editable: plan.staged.Kit.Project.Editable, Ignore: plan.staged.Kit.Project.Ignore})()
-	id := fmt.Sprintf("trial-%s-%d", ref.run, ref.number)
+	dismiss, err := w.controller.admit(ctx, ref, trialapi.Session{Trial: plan.trial, Sum: sum, Editable: plan.staged.Kit.Project.Editable, Ignore: plan.staged.Kit.Project.Ignore})
+	if err != nil {
+		return exited, nil, err
+	}
+	defer dismiss()
+	id := processOf(ref)
+	if err := w.Sessions.put(id, session{Ledger: ref.ledger, Run: ref.run, Trial: ref.number, Lane: ref.lane, Sum: sum[:], URL: w.URL,
+		Project: plan.trial.Folder}); err != nil {
+		return exited, nil, err
+	}
 	worker := lanes.Worker{ID: id, Argv: append(append([]string{}, w.Worker...), plan.trial.Worker, "--trial", file),
 		Deadline: plan.deadline, Ports: []int{w.Port}, ReadOnly: w.Read, Env: map[string]string{"LANG": "C.UTF-8"}}
 	started, err := w.Lanes.Start(ctx, ref.lane, worker)
@@ -186,13 +218,14 @@ func (w *Work) runWorker(ctx context.Context, ref ref) (exited wire.BrokerExited
 }
 
 // endWorker sees to it that a worker's process is gone: told to end, and then
-// made to.
+// made to. When the harness stops, the worker works on for the next one: the
+// broker ends it at its deadline.
 func (w *Work) endWorker(ctx context.Context, id string) {
-	told, most := errors.Is(context.Cause(ctx), errTrialEnded), endTime
 	if leaving(ctx) {
-		most = leaveTime
+		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), most)
+	told := errors.Is(context.Cause(ctx), errTrialEnded)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
 	defer cancel()
 	if told && w.Roles.Signal(ctx, id, "SIGTERM") == nil {
 		grace, cancel := context.WithTimeout(ctx, graceTime)
@@ -249,9 +282,13 @@ func (w *Work) plan(ctx context.Context, ref ref) (p plan, err error) {
 
 // told is what the state knows of what a worker is told.
 func told(rig string, r *state.Run, t *state.Trial, now time.Time) wire.Trial {
+	began := now
+	if !t.Started.IsZero() {
+		began = t.Started.Time()
+	}
 	trial := wire.Trial{Rig: rig, Run: r.Name, Trial: t.Number, Lane: t.Lane, Experiment: t.Experiment.Number, Title: t.Experiment.Title,
 		Text: t.Experiment.Text, Worker: t.Worker, Args: r.Created.WorkerArgs, Seed: seedOf(r.Created.Seed, t.Number), Base: r.ScoreOf(0),
-		Champion: r.ScoreOf(r.Champion()), ChampionAttempt: r.Champion(), Most: r.MostAttempts(), Deadline: wire.At(r.Deadline(now))}
+		Champion: r.ScoreOf(r.Champion()), ChampionAttempt: r.Champion(), Most: r.MostAttempts(), Deadline: wire.At(r.Deadline(began))}
 	if r.Created.Metric != nil {
 		trial.Metric = *r.Created.Metric
 	}

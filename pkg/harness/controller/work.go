@@ -37,6 +37,8 @@ type Work struct {
 	Repos   *repos.Repos
 	Patches *patches.Store
 	API     *trialapi.Server
+	// Sessions are what is known of the trials at work.
+	Sessions Sessions
 	// URL is the trial API's address, and Port its port.
 	URL  string
 	Port int
@@ -48,22 +50,37 @@ type Work struct {
 	controller *Controller
 }
 
-// open waits for the broker, ends what an earlier harness left running, and
-// gives the lanes that the broker has roles for.
-func (w *Work) open(ctx context.Context) ([]uint64, error) {
+// opened is what the broker has as the work begins: the lanes that it has
+// roles for, and the workers to go on with, by their processes' names.
+type opened struct {
+	lanes   []uint64
+	workers map[string]left
+}
+
+// open waits for the broker, finds the workers that an earlier harness left,
+// and ends what else it left running.
+func (w *Work) open(ctx context.Context) (opened, error) {
 	pong, err := w.Roles.Ping(ctx)
 	if err != nil {
-		return nil, err
+		return opened{}, err
 	}
-	if err := w.endAll(ctx); err != nil {
-		return nil, fmt.Errorf("ending what the harness of before left running: %w", err)
+	all, err := w.Roles.List(ctx)
+	if err != nil {
+		return opened{}, err
+	}
+	workers, rest, err := w.found(all)
+	if err != nil {
+		return opened{}, err
+	}
+	if err := w.endAll(ctx, rest); err != nil {
+		return opened{}, fmt.Errorf("ending what the harness of before left running: %w", err)
 	}
 	if err := w.Judge.Clean(ctx); err != nil {
-		return nil, err
+		return opened{}, err
 	}
-	found := lanesOf(pong.Roles)
-	w.controller.cfg.Log.Info("the work begins", "launcher", pong.Launcher, "lanes", len(found))
-	return found, nil
+	lanes := lanesOf(pong.Roles)
+	w.controller.cfg.Log.Info("the work begins", "launcher", pong.Launcher, "lanes", len(lanes), "adopted", len(workers))
+	return opened{lanes, workers}, nil
 }
 
 // lanesOf gives the numbers of the lanes among the broker's roles.
@@ -80,16 +97,12 @@ func lanesOf(roles []string) []uint64 {
 	return found
 }
 
-// endAll ends everything that the broker has: all of it was the harness's.
-func (w *Work) endAll(ctx context.Context) error {
-	all, err := w.Roles.List(ctx)
-	if err != nil {
-		return err
-	}
+// endAll ends these processes: all that the broker has was the harness's.
+func (w *Work) endAll(ctx context.Context, ids []string) error {
 	var errs []error
-	for _, p := range all {
-		w.controller.cfg.Log.Info("ending a process of the harness of before", "process", p.ID, "role", p.Role)
-		errs = append(errs, w.end(ctx, p.ID))
+	for _, id := range ids {
+		w.controller.cfg.Log.Info("ending a process of the harness of before", "process", id)
+		errs = append(errs, w.end(ctx, id))
 	}
 	return errors.Join(errs...)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -24,6 +25,22 @@ type Worker struct {
 	// ReadOnly are further paths that it may read: its program's.
 	ReadOnly []string
 	Limits   wire.BrokerLimits
+}
+
+// Adopt takes a lane as an earlier harness left it: project is its clone, as
+// Prepare gave it.
+func (l *Lanes) Adopt(lane uint64, project string) error {
+	dir := filepath.Dir(project)
+	if filepath.Base(project) != projectName || filepath.Dir(dir) != l.dir(lane) {
+		return fmt.Errorf("taking lane %d as it is: %s is no folder of it", lane, project)
+	}
+	if _, err := os.Stat(dir); err != nil {
+		return fmt.Errorf("taking lane %d as it is: %w", lane, err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.at[lane] = dir
+	return nil
 }
 
 // Start starts a worker in the lane, as the lane's user: it begins in the

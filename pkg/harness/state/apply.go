@@ -76,6 +76,12 @@ func (r *Run) apply(e wire.Event) error {
 		})
 	case wire.KindTrialEnded:
 		return does(e, r.trialEnded)
+	case wire.KindOwnerMessage:
+		return does(e, func(b wire.OwnerMessage) {
+			if t := r.Trial(b.Trial); t != nil {
+				t.told(b.Text)
+			}
+		})
 	case wire.KindModelCall:
 		return does(e, func(b wire.ModelCall) { r.MicroDollars += b.MicroDollars })
 	case wire.KindAttempt:

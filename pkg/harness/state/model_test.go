@@ -41,7 +41,9 @@ func TestWhateverComesTheWorkIsInOrder(t *testing.T) {
 				w.add(w.s.Ended(w.now, state.TrialEnd{Run: drawRun(t), Trial: rapid.Uint64Range(1, 12).Draw(t, "trial"),
 					Outcome: rapid.SampledFrom(wire.TrialOutcomes).Draw(t, "outcome"), Why: "so"}))
 			},
-			"start": func(t *rapid.T) { w.add(w.s.Lost(w.now, "the harness started again")) },
+			"start": func(t *rapid.T) {
+				w.add(w.s.Lost(w.now, "the harness started again", func(string, uint64) bool { return rapid.Bool().Draw(t, "found") }))
+			},
 			"fail": func(t *rapid.T) {
 				if rapid.IntRange(0, 5).Draw(t, "rarely") == 0 {
 					w.add(w.s.Failed(wire.At(w.now), drawRun(t), "its kit can't be set up"))

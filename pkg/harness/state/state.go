@@ -21,7 +21,7 @@ import (
 // The name and the version of the fold's snapshots.
 const (
 	FoldName    = "work"
-	FoldVersion = 3
+	FoldVersion = 4
 )
 
 // State is the fold.
@@ -108,6 +108,22 @@ type Trial struct {
 	Started    wire.Time  `json:"started,omitzero"`
 	// Attempts is how many it submitted.
 	Attempts uint64 `json:"attempts,omitzero"`
+	// Messages are what its owner told it, oldest first: the newest
+	// MostMessages.
+	Messages []string `json:"messages,omitzero"`
+	// Before is how many came before those.
+	Before uint64 `json:"before,omitzero"`
+}
+
+// MostMessages is how many messages of a trial are kept.
+const MostMessages = 1000
+
+// told keeps a message of the owner's.
+func (t *Trial) told(text string) {
+	t.Messages = append(t.Messages, text)
+	if over := len(t.Messages) - MostMessages; over > 0 {
+		t.Messages, t.Before = t.Messages[over:], t.Before+uint64(over)
+	}
 }
 
 // Base is the judging of a kit's base.

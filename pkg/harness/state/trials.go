@@ -67,14 +67,18 @@ func (r *Run) ending(now time.Time, t *Trial, end TrialEnd) []draft {
 	return []draft{{About("lane", t.Lane), About("trial", t.Number), ended}, {controller, About("experiment", t.Experiment.Number), after}}
 }
 
-// Lost gives the events of a start: no trial of before is at work any more.
-func (s *State) Lost(now time.Time, why string) ([]ledger.Draft, error) {
+// Lost gives the events of a start: of the trials of before, only those are
+// still at work whose worker was found.
+func (s *State) Lost(now time.Time, why string, found func(run string, trial uint64) bool) ([]ledger.Draft, error) {
 	var all []ledger.Draft
 	for _, r := range s.Runs {
 		if !r.Active() {
 			continue
 		}
 		for _, t := range r.Working {
+			if found(r.Name, t.Number) {
+				continue
+			}
 			d, err := r.drafts(r.ending(now, t, TrialEnd{Outcome: Lost, Why: why})...)
 			if err != nil {
 				return nil, err

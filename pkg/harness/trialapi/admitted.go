@@ -77,6 +77,16 @@ func (a *Admitted) Tell(text string) {
 	})
 }
 
+// Told are the messages that an earlier harness gave it, before so many: they
+// keep their numbers. It comes before the first Tell.
+func (a *Admitted) Told(before uint64, messages []string) {
+	a.change(func() {
+		for i, text := range messages {
+			a.messages = append(a.messages, wire.Notice{Number: before + uint64(i) + 1, Text: text})
+		}
+	})
+}
+
 // Stop tells the worker that it must end, and why: what it submits or writes
 // from now on is refused. The first reason stays.
 func (a *Admitted) Stop(why string) {

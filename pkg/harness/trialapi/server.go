@@ -21,7 +21,10 @@ type Config struct {
 	// SubmitsEach is how many submits a second a trial has in the long run; 0
 	// is 2.
 	SubmitsEach float64
-	Log         *slog.Logger
+	// Waits has the calls of trials that are not admitted wait until Open is
+	// called: a harness that started again does not know them yet.
+	Waits bool
+	Log   *slog.Logger
 }
 
 // Server is the API.
@@ -31,6 +34,9 @@ type Server struct {
 
 	mu       sync.Mutex
 	admitted []*Admitted
+	// opened is closed once every call of a trial that is not admitted is one
+	// of nobody's.
+	opened chan struct{}
 }
 
 // New makes the API.
@@ -38,8 +44,16 @@ func New(cfg Config) *Server {
 	if cfg.SubmitsEach == 0 {
 		cfg.SubmitsEach = submitsEach
 	}
-	return &Server{cfg: cfg, conns: newConnections()}
+	s := &Server{cfg: cfg, conns: newConnections(), opened: make(chan struct{})}
+	if !cfg.Waits {
+		close(s.opened)
+	}
+	return s
 }
+
+// Open says that each trial whose worker is at work is admitted. It is called
+// once, of a server that waits for it.
+func (s *Server) Open() { close(s.opened) }
 
 // Deadlines of a call: a worker that hangs must not hold the harness.
 const (
@@ -142,11 +156,18 @@ func (s *Server) authorize(r *http.Request) (*Admitted, error) {
 	if !ok {
 		return nil, unauthorized()
 	}
-	trial := s.byToken(sha256.Sum256([]byte(token)))
-	if trial == nil {
-		return nil, unauthorized()
+	sum := Sum(sha256.Sum256([]byte(token)))
+	if trial := s.byToken(sum); trial != nil {
+		return trial, nil
 	}
-	return trial, nil
+	select {
+	case <-s.opened:
+	case <-r.Context().Done():
+	}
+	if trial := s.byToken(sum); trial != nil {
+		return trial, nil
+	}
+	return nil, unauthorized()
 }
 
 func unauthorized() error {

@@ -2,9 +2,11 @@ package trialapi_test
 
 import (
 	"context"
+	crand "crypto/rand"
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -156,6 +158,41 @@ func TestAWorkerIsTold(t *testing.T) {
 		t.Errorf("the other trial is told %+v", n)
 	}
 	two.ok("POST", wire.TrialProgressPath, `{"text":"at work"}`, nil)
+}
+
+// Promise: the call of a worker that an earlier harness started waits until its
+// trial is admitted again, and what it was told before keeps its number; once
+// all are, nobody else's call waits.
+func TestAWorkerWaitsForItsHarness(t *testing.T) {
+	w := serveAs(t, trialapi.Config{Waits: true})
+	token, sum, err := trialapi.NewToken(crand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	statuses := make(chan int, 2)
+	for _, one := range []string{token, "another"} {
+		go func() {
+			status, _, _ := w.do("Bearer "+one, "GET", wire.TrialPath, "")
+			statuses <- status
+		}()
+	}
+	one := &trial{w.server.Admit(session(1, token, sum)), w, token}
+	one.Told(1, []string{"second", "third"})
+	one.Tell("fourth")
+	select {
+	case status := <-statuses:
+		t.Errorf("a call did not wait: %d", status)
+	default:
+	}
+	w.server.Open()
+	if got := []int{within(t, statuses), within(t, statuses)}; got[0]+got[1] != http.StatusOK+http.StatusUnauthorized {
+		t.Errorf("the calls are answered %v", got)
+	}
+	var n wire.Notices
+	one.ok("GET", wire.TrialNoticesPath+"?after=2", "", &n)
+	if diff := cmp.Diff([]wire.Notice{{Number: 3, Text: "third"}, {Number: 4, Text: "fourth"}}, n.Messages); diff != "" {
+		t.Error(diff)
+	}
 }
 
 // within waits for what comes soon.

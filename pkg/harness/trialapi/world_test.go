@@ -148,9 +148,16 @@ type world struct {
 
 func serve(t *testing.T) *world {
 	t.Helper()
+	return serveAs(t, trialapi.Config{})
+}
+
+// serveAs serves an API with these settings.
+func serveAs(t *testing.T, cfg trialapi.Config) *world {
+	t.Helper()
 	w := &world{t: t, controller: &controller{}, files: &files{all: map[string]string{}}, ended: make(chan error, 1), log: new(bytes.Buffer)}
 	w.controller.set()
-	w.server = trialapi.New(trialapi.Config{Trials: w.controller, Files: w.files, Log: slog.New(slog.NewTextHandler(&locked{w: w.log}, nil))})
+	cfg.Trials, cfg.Files, cfg.Log = w.controller, w.files, slog.New(slog.NewTextHandler(&locked{w: w.log}, nil))
+	w.server = trialapi.New(cfg)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -195,9 +202,14 @@ func (w *world) admit(n uint64) *trial {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	return &trial{w.server.Admit(session(n, token, sum)), w, token}
+}
+
+// session is that of trial n of the run, in lane n.
+func session(n uint64, token string, sum trialapi.Sum) trialapi.Session {
 	t := wire.Trial{Rig: "alpha", Run: "pack26", Trial: n, Lane: n, Title: "a search", Token: token, Seed: 1<<63 + n, Folder: "/lanes", Kit: "[kit]",
 		Metric: wire.Metric{Name: "sum", Direction: "max"}, Worker: "tune", Deadline: wire.At(time.Unix(1_790_000_000, 0))}
-	return &trial{w.server.Admit(trialapi.Session{Trial: t, Sum: sum, Editable: []string{"src/**"}, Ignore: []string{"bin/**"}}), w, token}
+	return trialapi.Session{Trial: t, Sum: sum, Editable: []string{"src/**"}, Ignore: []string{"bin/**"}}
 }
 
 // do makes a call with a token.
