@@ -37,16 +37,26 @@ func TestKitsThatShip(t *testing.T) {
 	}
 }
 
-// Promise: the same holds where all roles are one user of an ordinary user's
-// broker, of the cheats that only walls stop too.
+// Promise: where all roles are one user of an ordinary user's broker, every
+// cheat is refused too, those that only walls stop among them, and a win is
+// promoted.
 func TestCheatsOfOneUser(t *testing.T) {
 	w := newWorld(t, "same-user")
-	staged := w.stage(kit.Source{Embedded: "bytecount"})
-	w.warm(staged)
-	w.fixtures(staged, slices.DeleteFunc(slices.Clone(staged.Kit.Fixtures), func(f kit.Fixture) bool {
-		return f.By != kit.ByLauncher && f.Expect != kit.ExpectPromoted
-	}))
-	w.empty()
+	model := httptest.NewServer(http.HandlerFunc(kittest.Model))
+	t.Cleanup(model.Close)
+	w.route(model.URL)
+	for _, name := range kit.Names() {
+		t.Run(name, func(t *testing.T) {
+			w := *w
+			w.t = t
+			staged := w.stage(kit.Source{Embedded: name})
+			w.warm(staged)
+			w.fixtures(staged, slices.DeleteFunc(slices.Clone(staged.Kit.Fixtures), func(f kit.Fixture) bool {
+				return f.Expect == kit.ExpectNotPromoted
+			}))
+			w.empty()
+		})
+	}
 }
 
 // route gives the judge a model route.
