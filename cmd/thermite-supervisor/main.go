@@ -39,6 +39,7 @@ func thisProgram() daemon.Program {
 			f.StringVar(&cfg.StateDir, "state", cfg.StateDir, "folder of the rig's keys on the bus (THERMITE_SUPERVISOR_STATE)")
 			f.StringVar(&cfg.Inbox, "inbox", cfg.Inbox, "folder in which the harness takes what commands bring; without it no kit is staged from git (THERMITE_SUPERVISOR_INBOX)")
 			f.BoolVar(&cfg.LocalKits, "local-kits", cfg.LocalKits, "let a command name a folder of this machine as a kit's repository (THERMITE_SUPERVISOR_LOCAL_KITS)")
+			f.Var(&cfg.DailyAt, "daily-at", "when a day ends for the rig's daily report, in UTC, such as 18:30 (THERMITE_DAILY_AT)")
 			f.Var(&cfg.Poll, "poll-seconds", "how often it reports and sends its figures, in seconds (THERMITE_POLL_SECONDS)")
 		},
 		Run: func(ctx context.Context, log *slog.Logger) error {

@@ -25,6 +25,7 @@ import (
 	"thermite/pkg/bus"
 	"thermite/pkg/control/apply"
 	"thermite/pkg/control/commands"
+	"thermite/pkg/control/daily"
 	"thermite/pkg/control/identity"
 	"thermite/pkg/control/needs"
 	"thermite/pkg/control/rigs"
@@ -48,6 +49,7 @@ type Control struct {
 	users     *users.Users
 	rigs      *rigs.Rigs
 	commands  *commands.Commands
+	daily     *daily.Reports
 	listener  net.Listener
 	tls       *tls.Config
 	// apply is there once the views are built.
@@ -97,6 +99,7 @@ func (c *Control) open(ctx context.Context) (err error) {
 	c.needs = needs.New(c.store, c.config.Now)
 	c.commands = commands.New(commands.Config{Store: c.store, Needs: c.needs, Runs: c.runs, Signer: c.identity.Signer,
 		Clock: c.config.Now, Rand: c.config.Rand, Log: c.config.Log})
+	c.daily = daily.New(c.store, c.config.Now)
 	if err := c.openUsers(ctx); err != nil {
 		return err
 	}

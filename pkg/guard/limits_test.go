@@ -27,6 +27,8 @@ var seed = map[string]any{
 	"MaxEventsRead":      5000,               // "A page of 5,000"
 	"MaxAskBytes":        1 << 20,            // ours
 	"MaxBodyBytes":       1 << 20,            // ours
+	"MaxDailyCharacters": 200_000,            // "at most 200,000 characters"
+	"DailyLook":          time.Minute,        // ours
 	"MaxCommandBytes":    1 << 20,            // ours
 	"MaxCommandsWaiting": 100,                // "It holds up to 100 commands for each rig"
 	"MaxCommandTurns":    100,                // "when 100 commands already wait their turn to be published"

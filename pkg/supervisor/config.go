@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"time"
 
+	"thermite/pkg/supervisor/daily"
 	"thermite/pkg/wire"
 )
 
@@ -40,6 +41,8 @@ type Config struct {
 	LocalKits bool `env:"THERMITE_SUPERVISOR_LOCAL_KITS" envDefault:"false"`
 	// Poll is how often the supervisor reports and sends its figures.
 	Poll Seconds `env:"THERMITE_POLL_SECONDS" envDefault:"60"`
+	// DailyAt is when a day ends for the rig's daily report, in UTC.
+	DailyAt daily.TimeOfDay `env:"THERMITE_DAILY_AT" envDefault:"00:00"`
 
 	// Build is the supervisor's version.
 	Build string
@@ -63,6 +66,8 @@ type Times struct {
 	Call, Ask, Publish, Harness time.Duration
 	// Reconnect is the pause between tries to reach the bus.
 	Reconnect time.Duration
+	// DailyLook is how often it looks whether a daily report is due.
+	DailyLook time.Duration
 }
 
 // The waits that the seed does not name.
@@ -80,6 +85,7 @@ func (t Times) withDefaults() Times {
 	}{
 		{&t.Register, wire.RegisterRetry}, {&t.Call, wire.CallTimeout}, {&t.Ask, wire.AskTimeout},
 		{&t.Publish, publishTimeout}, {&t.Harness, harnessTimeout},
+		{&t.DailyLook, wire.DailyLook},
 	} {
 		if *d.at == 0 {
 			*d.at = d.fallback
@@ -156,6 +162,7 @@ func isLoopback(host string) bool {
 }
 
 func (c Config) busKeyPath() string  { return filepath.Join(c.StateDir, "bus-key.seed") }
+func (c Config) dailyPath() string   { return filepath.Join(c.StateDir, "daily.json") }
 func (c Config) sealKeyPath() string { return filepath.Join(c.StateDir, "bus-seal.pem") }
 
 // Seconds is a time that is written as a number of seconds, such as 60 or

@@ -54,6 +54,8 @@ type Supervisor struct {
 	relay *reports.Loop
 	// commands are there with it.
 	commands *commands.Loop
+	// asking are the other loops that ask control.
+	asking *asking
 	// asked says how the last figures ask went.
 	asked asked
 	// step is when a loop went on last.
@@ -131,7 +133,9 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	asking := s.startAsking(asker)
 	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return asking.run(ctx) })
 	g.Go(func() error {
 		// The first round would else be lost for a whole pause whenever the bus
 		// is not there at once: it ends a sign-in that it gets as it reloads.
@@ -186,8 +190,9 @@ func (s *Supervisor) Figures() wire.Figures {
 		"registration": s.registrar.State(), "bus": s.link.figures(),
 	}}
 	s.mu.Lock()
-	relay, ask, taking := s.relay, s.asked, s.commands
+	relay, ask, taking, asking := s.relay, s.asked, s.commands, s.asking
 	s.mu.Unlock()
+	asking.figures(f.Loops)
 	if taking != nil {
 		f.Loops["commands"] = taking.State()
 	}

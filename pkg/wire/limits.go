@@ -42,6 +42,10 @@ const (
 	// MaxAskBytes is the largest ask or answer.
 	MaxAskBytes = 1 << 20
 
+	// MaxDailyCharacters is how many characters a rig's daily report has at
+	// most.
+	MaxDailyCharacters = 200_000
+
 	// MaxBodyBytes is the largest body of a registration, and of any other
 	// call to control's API that states no limit of its own.
 	MaxBodyBytes = 1 << 20
@@ -117,6 +121,9 @@ const (
 
 	// AskTimeout ends an ask that has no answer.
 	AskTimeout = 20 * time.Second
+
+	// DailyLook is how often a supervisor looks whether a daily report is due.
+	DailyLook = time.Minute
 
 	// CallTimeout ends a call over HTTPS that hangs.
 	CallTimeout = 5 * time.Minute

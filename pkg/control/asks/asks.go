@@ -41,6 +41,8 @@ type Config struct {
 	Rigs Rigs
 	// Commands may be nil: then no renewal is answered.
 	Commands Commands
+	// Daily may be nil: then no daily report is taken.
+	Daily Daily
 	// Place gives where control is in the rig's events.
 	Place func(ctx context.Context, rig string) (wire.Place, error)
 	// Build says why control does not work with a supervisor's build; nil: it
@@ -165,6 +167,11 @@ func (a *Asks) kinds() map[string]func(ctx context.Context, rig string, ask []by
 	if a.Commands != nil {
 		kinds["renew"] = func(ctx context.Context, rig string, ask []byte) ([]byte, error) {
 			return wire.EncodeRenewAnswer(a.Signer, a.renew(ctx, rig, ask))
+		}
+	}
+	if a.Daily != nil {
+		kinds["daily"] = func(ctx context.Context, rig string, ask []byte) ([]byte, error) {
+			return wire.EncodeDailyAnswer(a.Signer, a.daily(ctx, rig, ask))
 		}
 	}
 	return kinds

@@ -37,13 +37,15 @@ type Dash struct {
 	origin  *http.CrossOriginProtection
 	static  map[string]asset
 	pages   map[string]*template.Template
-	handler http.Handler
+	// markdown makes HTML of what rigs wrote.
+	markdown *markdown
+	handler  http.Handler
 }
 
 // New makes the dashboard. It answers / and all below it that no other
 // handler takes.
 func New(s *service.Service, log *slog.Logger, o Options) *Dash {
-	d := &Dash{service: s, log: log, options: o, origin: http.NewCrossOriginProtection()}
+	d := &Dash{service: s, log: log, options: o, origin: http.NewCrossOriginProtection(), markdown: newMarkdown()}
 	var err error
 	if d.static, err = assets(web.Static); err == nil {
 		d.pages, err = d.parse(web.Templates)
@@ -75,6 +77,8 @@ func (d *Dash) routes() *http.ServeMux {
 	change("/rigs/{rig}/restore", d.restoreRig)
 	change("/rigs/{rig}/report-key", d.acceptKey)
 	read("/rigs/{rig}/history", d.history)
+	read("/rigs/{rig}/daily", d.daily)
+	read("/rigs/{rig}/daily/{day}", d.dailyOf)
 	read("/rigs/{rig}/minutes.csv", d.minutesCSV)
 	read("/rigs/{rig}/hours.csv", d.hoursCSV)
 	read("/rigs/{rig}/events", d.events)

@@ -49,6 +49,7 @@ func (w *world) busy() {
 		w.t.Fatal(err)
 	}
 	w.reregister("beta")
+	w.dailies("alpha")
 	w.publish("alpha", evilEvents()...)
 	w.ledger = earlier
 	w.publish("beta", aRun("old-1", 5)...)
@@ -115,7 +116,7 @@ func aRun(run string, n uint64) []draft {
 var pages = []string{"/", "/needs", "/rigs", "/rigs/alpha", "/rigs/beta", "/rigs/gone", "/rigs/silent", "/rigs/alpha/runs/evil-1",
 	"/rigs/beta/runs/fast-1", "/runs", "/runs?rig=beta&state=ended", "/runs/new", "/campaigns", "/campaigns/packing", "/campaigns/none", "/kits", "/kits/none",
 	"/rigs/delta/runs/pack-1", "/rigs/delta/runs/pack-1/attempts/0", "/rigs/delta/runs/pack-1/attempts/none", "/rigs/delta/runs/pack-1/attempts/9999", "/rigs/delta/commands",
-	"/rigs/alpha/events", "/rigs/beta/events?kind=verdict&run=fast-1&after=0", "/rigs/alpha/events/5", "/rigs/alpha/history", "/rigs/beta/runs", "/rigs/silent/runs",
+	"/rigs/alpha/events", "/rigs/beta/events?kind=verdict&run=fast-1&after=0", "/rigs/alpha/events/5", "/rigs/alpha/history", "/rigs/alpha/daily/2026-11-30", "/rigs/silent/daily", "/rigs/beta/runs", "/rigs/silent/runs",
 	"/audit", "/metrics/bus", "/settings/bus", "/settings/tokens", "/settings/about", "/no/such/page", "/rigs/none", "/rigs/alpha/events/77777",
 	"/rigs/alpha/runs/none", "/rigs/alpha?ledger=none", "/rigs/alpha?ledger=aaaaaaaaaaaaaaaaaaaaaaaaab"}
 

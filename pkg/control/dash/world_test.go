@@ -26,6 +26,7 @@ import (
 	"thermite/pkg/bus"
 	"thermite/pkg/bus/bustest"
 	"thermite/pkg/control/commands"
+	"thermite/pkg/control/daily"
 	"thermite/pkg/control/dash"
 	"thermite/pkg/control/events"
 	"thermite/pkg/control/identity"
@@ -95,6 +96,7 @@ type world struct {
 	bus      *busState
 	commands *commands.Commands
 	runs     *runs.Registry
+	daily    *daily.Reports
 	service  *service.Service
 	server   *httptest.Server
 	log      *bytes.Buffer
@@ -147,7 +149,8 @@ func newWorld(t testing.TB, o dash.Options) *world {
 		t.Fatal(err)
 	}
 	w.commands = commands.New(commands.Config{Store: s, Needs: w.needs, Runs: w.runs, Signer: signer, Clock: w.now, Rand: rand.Reader, Log: log})
-	w.service = service.New(service.Config{Store: s, Rigs: w.rigs, Needs: w.needs, Views: w.views, Events: reader, Commands: w.commands, Runs: w.runs, Bus: w.bus,
+	w.daily = daily.New(s, w.now)
+	w.service = service.New(service.Config{Store: s, Rigs: w.rigs, Needs: w.needs, Views: w.views, Events: reader, Commands: w.commands, Runs: w.runs, Daily: w.daily, Bus: w.bus,
 		Join:  service.Join{ControlURL: "https://control.example:8443", BusURL: "tls://control.example:4222", Authority: pem, Fingerprint: "zxOCrk-QXpxDrwzUhb1zZ4", SigningKey: signer.Public().String()},
 		Build: "v0.1-test", Now: w.now, Rand: rand.Reader, Log: log})
 	w.server = httptest.NewTLSServer(dash.New(w.service, log, o))

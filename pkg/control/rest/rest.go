@@ -42,6 +42,7 @@ func newAPI(s *service.Service, log *slog.Logger, bodyTimeout time.Duration) *AP
 	a.huma = humago.New(a.mux, config())
 	a.stateRoutes()
 	a.rigRoutes()
+	a.keptRoutes()
 	a.eventRoutes()
 	a.runRoutes()
 	a.runOrders()

@@ -60,6 +60,7 @@ const (
 	CodeNoPatch         Code = "no_patch"
 	CodeNoCampaign      Code = "no_campaign"
 	CodeNoCommand       Code = "no_command"
+	CodeNoDaily         Code = "no_daily_report"
 	CodeRunExists       Code = "run_exists"
 	CodeCommandOver     Code = "command_over"
 	CodeTooManyPending  Code = "too_many_commands"
@@ -112,6 +113,7 @@ var catalogue = map[Code]CodeInfo{
 	CodeNoPatch:         {KindNotFound, "The attempt's event carries no patch"},
 	CodeNoCampaign:      {KindNotFound, "No run is in a campaign of that name"},
 	CodeNoCommand:       {KindNotFound, "There is no command with that id"},
+	CodeNoDaily:         {KindNotFound, "Control has no daily report of the rig of that day"},
 	CodeRunExists:       {KindConflict, "The rig has, or had, a run of that name"},
 	CodeCommandOver:     {KindConflict, "The command has its outcome already"},
 	CodeTooManyPending:  {KindTooMany, "Too many of the rig's commands have no outcome yet"},

@@ -37,6 +37,8 @@ type Config struct {
 	// Commands and Runs are the rigs' commands, and the run registry.
 	Commands Commands
 	Runs     Runs
+	// Daily are the rigs' daily reports.
+	Daily Daily
 	// Bus says how control's parts on the bus are.
 	Bus Bus
 	// Join is what a new rig must know beside its name and token.

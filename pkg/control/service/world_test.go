@@ -14,6 +14,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"thermite/pkg/control/commands"
+	"thermite/pkg/control/daily"
 	"thermite/pkg/control/events"
 	"thermite/pkg/control/identity"
 	"thermite/pkg/control/needs"
@@ -104,7 +105,7 @@ func newWorld(t testing.TB) *world {
 		t.Fatal(err)
 	}
 	c := commands.New(commands.Config{Store: s, Needs: n, Runs: registry, Signer: signer, Clock: w.clock.now, Rand: rand.Reader, Log: log})
-	w.Service = New(Config{Store: s, Rigs: r, Needs: n, Views: v, Events: events.NewReader(nil, v), Commands: c, Runs: registry, Bus: w.bus, Build: "test",
+	w.Service = New(Config{Store: s, Rigs: r, Needs: n, Views: v, Events: events.NewReader(nil, v), Commands: c, Runs: registry, Daily: daily.New(s, w.clock.now), Bus: w.bus, Build: "test",
 		Join: Join{SigningKey: signer.Public().String()}, Now: w.clock.now, Rand: rand.Reader, Log: log})
 	w.owner, w.reader = w.token(store.RoleOwner, identity.FirstToken), w.token(store.RoleReader, "wall")
 	return w

@@ -118,6 +118,20 @@ func (a *Asker) Renew(ctx context.Context, id string) (signed []byte, pending bo
 	return answer.Command, answer.Pending, nil
 }
 
+// asking makes an ask with a nonce of its own, and gives its answer as it
+// came, with the nonce that it must hold.
+func (a *Asker) asking(ctx context.Context, kind string, encode func(nonce string) ([]byte, error)) (data []byte, nonce string, err error) {
+	if nonce, err = a.cfg.Nonce(); err != nil {
+		return nil, "", err
+	}
+	b, err := encode(nonce)
+	if err != nil {
+		return nil, "", err
+	}
+	data, err = a.ask(ctx, kind, b)
+	return data, nonce, err
+}
+
 // ask makes one ask, and gives its one answer as it came.
 func (a *Asker) ask(ctx context.Context, kind string, b []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, a.cfg.Timeout, fmt.Errorf("%w: %v", ErrNoAnswer, a.cfg.Timeout))

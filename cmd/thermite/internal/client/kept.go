@@ -1,0 +1,24 @@
+package client
+
+import (
+	"context"
+
+	"thermite/pkg/control/service"
+)
+
+// Dailies gives the newest days that a rig reported, at most limit of them; 0
+// gives all.
+func (c *Client) Dailies(ctx context.Context, rig string, limit int) (service.DailyList, error) {
+	all := service.DailyList{Reports: []service.DailySummary{}}
+	err := c.pages(func(after string) (string, error) {
+		page, err := get[service.DailyList](ctx, c, pageQuery(left(limit, len(all.Reports)), after), "rigs", rig, "daily")
+		all.Reports = append(all.Reports, page.Reports...)
+		return more(limit, len(all.Reports), page.Next), err
+	})
+	return all, err
+}
+
+// Daily gives a rig's report of a day, or of service.NewestDay.
+func (c *Client) Daily(ctx context.Context, rig, day string) (service.DailyView, error) {
+	return get[service.DailyView](ctx, c, nil, "rigs", rig, "daily", day)
+}

@@ -1,0 +1,60 @@
+package supervisor
+
+import (
+	"context"
+
+	"golang.org/x/sync/errgroup"
+
+	"thermite/pkg/supervisor/asks"
+	"thermite/pkg/supervisor/daily"
+	"thermite/pkg/wire"
+)
+
+// asking are the loops that ask control beside the figures.
+type asking struct {
+	daily *daily.Loop
+}
+
+// startAsking makes them.
+func (s *Supervisor) startAsking(asker *asks.Asker) *asking {
+	on := onLinkAsks{s.link, asker}
+	a := &asking{
+		daily: daily.New(daily.Config{Rig: s.cfg.Rig, Harness: s.harness, Control: on, At: s.cfg.DailyAt, File: s.cfg.dailyPath(),
+			Every: s.times.DailyLook, Now: s.cfg.Now, Log: s.cfg.Log}),
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asking = a
+	return a
+}
+
+// run runs them until ctx ends.
+func (a *asking) run(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return a.daily.Run(ctx) })
+	return g.Wait()
+}
+
+// figures say how each is.
+func (a *asking) figures(loops map[string]wire.LoopFigures) {
+	if a == nil {
+		return
+	}
+	loops["daily"] = a.daily.State()
+}
+
+// onLinkAsks asks while the bus is there.
+type onLinkAsks struct {
+	link *link
+	*asks.Asker
+}
+
+// Daily implements daily.Control.
+func (o onLinkAsks) Daily(ctx context.Context, report wire.DailyAsk) (string, error) {
+	if err := o.link.check(); err != nil {
+		return "", err
+	}
+	ctx, cancel := o.link.while(ctx)
+	defer cancel()
+	return o.Asker.Daily(ctx, report)
+}

@@ -1,0 +1,101 @@
+package wire_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"thermite/pkg/wire"
+)
+
+func dailyAsk() wire.DailyAsk {
+	to := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
+	return wire.DailyAsk{Nonce: "n1", Day: "2026-11-30", Ledger: "ledger0000000000000000000a", From: wire.At(to.Add(-24 * time.Hour)), To: wire.At(to),
+		MadeAt: wire.At(to.Add(time.Minute)), Text: "# A day\n"}
+}
+
+// Promise: a daily ask that control would refuse is not made, and one that
+// comes all the same is refused by its field; a report of just the most
+// characters fits, whatever they are.
+func TestDailyAsks(t *testing.T) {
+	for _, text := range []string{"x", strings.Repeat("界", wire.MaxDailyCharacters), strings.Repeat("\"\\\n", wire.MaxDailyCharacters/3)} {
+		ask := dailyAsk()
+		ask.Text = text
+		b, err := wire.EncodeDailyAsk(ask)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := wire.DecodeDailyAsk(b)
+		if diff := cmp.Diff(ask, got, timesEqual); err != nil || diff != "" {
+			t.Fatalf("%v (-sent +got):\n%s", err, diff)
+		}
+	}
+	for says, change := range map[string]func(*wire.DailyAsk){
+		"nonce must be":                   func(a *wire.DailyAsk) { a.Nonce = "" },
+		`day "2026-11-31" is no day`:      func(a *wire.DailyAsk) { a.Day = "2026-11-31" },
+		`day "2026-1-3" is no day`:        func(a *wire.DailyAsk) { a.Day = "2026-1-3" },
+		"ledger":                          func(a *wire.DailyAsk) { a.Ledger = "A" },
+		"which is not after from":         func(a *wire.DailyAsk) { a.To = a.From },
+		"made_at is missing":              func(a *wire.DailyAsk) { a.MadeAt = wire.Time{} },
+		"text is missing":                 func(a *wire.DailyAsk) { a.Text = "" },
+		"200001 characters, at most 2000": func(a *wire.DailyAsk) { a.Text = strings.Repeat("x", wire.MaxDailyCharacters+1) },
+	} {
+		ask := dailyAsk()
+		change(&ask)
+		if _, err := wire.EncodeDailyAsk(ask); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("making one: %v, want words with %q", err, says)
+		}
+		b, err := wire.Canonical(ask)
+		if err != nil {
+			continue // a zero time can't even be written
+		}
+		if _, err := wire.DecodeDailyAsk(b); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("reading one: %v, want words with %q", err, says)
+		}
+	}
+	if _, err := wire.DecodeDailyAsk(bytes.Repeat([]byte(" "), wire.MaxAskBytes+1)); err == nil || !strings.Contains(err.Error(), "too large") {
+		t.Errorf("one that is too large: %v", err)
+	}
+}
+
+// Promise: an answer counts for the rig and the ask that it is to, signed by
+// control.
+func TestAnswersToDailyAsks(t *testing.T) {
+	b, err := wire.EncodeDailyAnswer(signer(t, 1), wire.DailyAnswer{Rig: "alpha", Nonce: "n1", ID: "7"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := signer(t, 1).Public()
+	if a, err := wire.DecodeDailyAnswer(key, "alpha", "n1", b); err != nil || a.ID != "7" {
+		t.Errorf("%+v: %v", a, err)
+	}
+	for _, c := range []struct {
+		key        wire.PublicKey
+		rig, nonce string
+	}{{signer(t, 2).Public(), "alpha", "n1"}, {key, "beta", "n1"}, {key, "alpha", "n2"}} {
+		if _, err := wire.DecodeDailyAnswer(c.key, c.rig, c.nonce, b); err == nil {
+			t.Errorf("it passes for rig %s and nonce %s", c.rig, c.nonce)
+		}
+	}
+}
+
+func FuzzDecodeDailyAsk(f *testing.F) {
+	b, err := wire.EncodeDailyAsk(dailyAsk())
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b)
+	f.Add([]byte(`{"nonce":"n","day":"2026-02-29","ledger":"aaaaaaaa","from":"2026-11-30T12:00:00.000000Z","to":"2026-11-30T12:00:00.000001Z","made_at":"2026-11-30T12:00:00.000000Z","text":"\n"}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		a, err := wire.DecodeDailyAsk(b)
+		if err != nil {
+			return
+		}
+		if _, err := wire.EncodeDailyAsk(a); err != nil {
+			t.Fatalf("%q can't be encoded again: %v", b, err)
+		}
+	})
+}
