@@ -119,10 +119,9 @@ func CommandsConsumerConfig(rig string) jetstream.ConsumerConfig {
 	}
 }
 
-// EnsureStreams makes REPORTS, EVENTS and COMMANDS, or brings their settings
-// up to date.
+// EnsureStreams makes the streams, or brings their settings up to date.
 func EnsureStreams(ctx context.Context, js jetstream.JetStream) error {
-	for _, c := range []jetstream.StreamConfig{ReportsStreamConfig(), EventsStreamConfig(), CommandsStreamConfig()} {
+	for _, c := range []jetstream.StreamConfig{ReportsStreamConfig(), EventsStreamConfig(), CommandsStreamConfig(), KBFilesStreamConfig()} {
 		if _, err := js.CreateOrUpdateStream(ctx, c); err != nil {
 			return fmt.Errorf("making the stream %s: %w", c.Name, err)
 		}

@@ -39,6 +39,9 @@ type Config struct {
 	Names []string `env:"THERMITE_CONTROL_NAMES" envSeparator:","`
 	// Plain serves HTTP without TLS: for a proxy on the same machine.
 	Plain bool `env:"THERMITE_CONTROL_PLAIN" envDefault:"false"`
+	// KBFloor is how many mebibytes of the disk stay free: at less, control
+	// takes no file of the knowledge base.
+	KBFloor uint64 `env:"THERMITE_CONTROL_KB_FLOOR_MIB" envDefault:"1024"`
 
 	// Build is control's version.
 	Build string
@@ -172,5 +175,6 @@ func (c Config) publicURL(addr net.Addr) string {
 	}
 }
 
-func (c Config) storePath() string { return filepath.Join(c.StateDir, "control.db") }
-func (c Config) lockPath() string  { return filepath.Join(c.StateDir, "control.lock") }
+func (c Config) storePath() string  { return filepath.Join(c.StateDir, "control.db") }
+func (c Config) kbFilesDir() string { return filepath.Join(c.StateDir, "kb-files") }
+func (c Config) lockPath() string   { return filepath.Join(c.StateDir, "control.lock") }

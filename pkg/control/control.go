@@ -27,6 +27,7 @@ import (
 	"thermite/pkg/control/commands"
 	"thermite/pkg/control/daily"
 	"thermite/pkg/control/identity"
+	"thermite/pkg/control/kb"
 	"thermite/pkg/control/needs"
 	"thermite/pkg/control/rigs"
 	"thermite/pkg/control/runs"
@@ -50,6 +51,7 @@ type Control struct {
 	rigs      *rigs.Rigs
 	commands  *commands.Commands
 	daily     *daily.Reports
+	kb        *kb.KB
 	listener  net.Listener
 	tls       *tls.Config
 	// apply is there once the views are built.
@@ -100,6 +102,7 @@ func (c *Control) open(ctx context.Context) (err error) {
 	c.commands = commands.New(commands.Config{Store: c.store, Needs: c.needs, Runs: c.runs, Signer: c.identity.Signer,
 		Clock: c.config.Now, Rand: c.config.Rand, Log: c.config.Log})
 	c.daily = daily.New(c.store, c.config.Now)
+	c.kb = kb.New(kb.Config{Store: c.store, Runs: c.runs, Dir: c.config.kbFilesDir(), Clock: c.config.Now, Log: c.config.Log})
 	if err := c.openUsers(ctx); err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"thermite/pkg/control/commands"
 	"thermite/pkg/control/dash"
 	"thermite/pkg/control/events"
+	"thermite/pkg/control/kb/inbox"
 	"thermite/pkg/control/metrics"
 	"thermite/pkg/control/reports"
 	"thermite/pkg/control/rest"
@@ -80,16 +81,21 @@ func (c *Control) startRecord(ctx context.Context, parts *parts, link *link, js 
 	if err := c.retireViews(ctx); err != nil {
 		return nil, err
 	}
-	c.apply = apply.New(apply.Config{Store: c.store, Source: events.NewStream(js), Runs: c.runs, Commands: c.commands, Views: c.views, Clock: c.config.Now, Log: c.config.Log})
+	c.apply = apply.New(apply.Config{Store: c.store, Source: events.NewStream(js), Runs: c.runs, Commands: c.commands, KB: c.kb, Views: c.views, Clock: c.config.Now, Log: c.config.Log})
 	if err := c.apply.Start(ctx); err != nil {
 		return nil, err
 	}
 	writer := events.NewWriter(events.WriterConfig{JS: js, Room: link.admin, Apply: c.apply, Runs: c.runs, Clock: c.config.Now, Log: c.config.Log})
 	taking := reports.New(reports.Config{JS: js, Store: c.store, Rigs: c.rigs, Writer: writer, Ledgers: c.apply, Names: c.views, Clock: c.config.Now, Log: c.config.Log})
-	answering := asks.New(asks.Config{NC: link.asks, Rigs: c.rigs, Commands: c.commands, Daily: c.daily, Place: c.apply.Place, Signer: c.identity.Signer, Clock: c.config.Now, Log: c.config.Log})
+	answering := asks.New(asks.Config{NC: link.asks, Rigs: c.rigs, Commands: c.commands, Daily: c.daily, KB: c.kb, Place: c.apply.Place, Signer: c.identity.Signer, Clock: c.config.Now, Log: c.config.Log})
+	files, err := inbox.Open(inbox.Config{JS: js, Store: c.store, Dir: c.config.kbFilesDir(), Floor: c.config.KBFloor << 20, Clock: c.config.Now, Log: c.config.Log})
+	if err != nil {
+		return nil, err
+	}
 	parts.start("the apply", c.apply.Run)
 	parts.start("the rigs' reports", taking.Run)
 	parts.start("the rigs' asks", answering.Run)
+	parts.start("the knowledge base's files", files.Run)
 	parts.start("the rigs' consumers", users.NewConsumers(js, c.users, c.config.Log).Run)
 	parts.start("the commands", func(ctx context.Context) error { return c.commands.Run(ctx, commands.NewStream(js)) })
 	return &busState{watch: link.watch, admin: link.admin, users: c.users, writer: writer, apply: c.apply, reports: taking}, nil
@@ -107,7 +113,7 @@ func (c *Control) startSurfaces(parts *parts, js jetstream.JetStream, state *bus
 	c.views.Use(reader)
 	s := service.New(service.Config{
 		Store: c.store, Rigs: c.rigs, Needs: c.needs, Views: c.views, Events: reader, Commands: c.commands, Runs: c.runs, Bus: state,
-		Daily: c.daily,
+		Daily: c.daily, KB: c.kb,
 		Join:  c.join(),
 		Build: c.config.Build, Now: c.config.Now, Rand: c.config.Rand, Log: c.config.Log,
 	})

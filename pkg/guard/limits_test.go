@@ -38,6 +38,12 @@ var seed = map[string]any{
 	"RenewBefore":        10 * time.Minute,   // "Within 10 minutes of its expiry"
 	"RenewFor":           time.Hour,          // "with an expiry an hour on"
 	"RenewMost":          24 * time.Hour,     // "at most 24 hours after it was issued"
+	"MaxKBChunkBytes":    1 << 20,            // "each at most 1 MiB and its headers"
+	"MaxKBChunksWaiting": 256,                // "At most 256 chunks of one rig wait there"
+	"MaxKBFilesAsked":    500,                // "by their SHA-256, at most 500"
+	"MaxKBFileBytes":     128 << 20,          // ours
+	"MaxKBTextBytes":     256 << 10,          // ours
+	"KBDiskRetry":        time.Minute,        // "control tries again every minute"
 	"MaxLanes":           64,                 // ours
 	"MaxDiffBytes":       128 << 10,          // ours
 	"MaxOutputBytes":     8 << 10,            // ours

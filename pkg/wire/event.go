@@ -61,6 +61,8 @@ const (
 	KindOwnerMessage = "owner_message"
 	// KindRejudged has an attempt judged again.
 	KindRejudged = "rejudged"
+	// KindKBItem is an item for the knowledge base.
+	KindKBItem = "kb_item"
 )
 
 // kinds are all of them.
@@ -68,7 +70,7 @@ var kinds = []string{
 	KindLedgerOpened, KindRunCreated, KindRunSettings, KindRunPaused, KindRunResumed, KindRunEnded, KindQueue, KindTrialStarted,
 	KindTrialEnded, KindAgentPrompt, KindModelCall, KindAttempt, KindBuild, KindCheck, KindMeasure, KindVerdict, KindChampion,
 	KindDisqualified, KindAdvice, KindSource, KindDocument, KindRigCheck, KindCommand, KindCommandRejected,
-	KindOwnerMessage, KindRejudged,
+	KindOwnerMessage, KindRejudged, KindKBItem,
 }
 
 // KnownKind says that kind is one of the Kind constants.

@@ -60,6 +60,19 @@ const (
 	// one more is held.
 	MaxCommandTurns = 100
 
+	// MaxKBChunkBytes is how much of a file one message in KB_FILES holds, and
+	// MaxKBChunksWaiting how many of one rig the bus holds.
+	MaxKBChunkBytes    = 1 << 20
+	MaxKBChunksWaiting = 256
+
+	// MaxKBFilesAsked is how many files one kb-files ask names.
+	MaxKBFilesAsked = 500
+
+	// MaxKBFileBytes is the largest file of an item in the knowledge base, and
+	// MaxKBTextBytes how much text an item has, and one answer to a read.
+	MaxKBFileBytes = 128 << 20
+	MaxKBTextBytes = 256 << 10
+
 	// MaxLanes is how many trials of one run work at once at most.
 	MaxLanes = 64
 
@@ -108,6 +121,10 @@ const (
 
 	// ApplyRetry is how long the apply waits after a failure.
 	ApplyRetry = 5 * time.Second
+
+	// KBDiskRetry is how long control waits, while its disk is at its floor,
+	// before it tries again to write a chunk of a file.
+	KBDiskRetry = time.Minute
 
 	// UsersLook is how often control looks at the bus's users.
 	UsersLook = 5 * time.Second

@@ -16,6 +16,10 @@ import "time"
 //	GET    /v1/attempts?after=N           TrialAttempts: those of its run, oldest first, after
 //	                                      attempt N: at most MaxTrialAttempts, without Output and Cases
 //	GET    /v1/attempts/{n}?wait=60s      TrialAttempt, once it has a verdict or the wait is over
+//	PUT    /v1/kb/files/{sha256}          keeps a file for an item, by its SHA-256 in hex: 204
+//	POST   /v1/kb/items                   KBWrite in, KBWritten out: 201
+//	POST   /v1/kb/search                  KBQuery in, KBHits out
+//	GET    /v1/kb/items/{id}?offset=N     KBText: an item that a search found
 //
 // What it can't answer is a TrialProblem, application/problem+json.
 const (
@@ -24,6 +28,9 @@ const (
 	TrialProgressPath = "/v1/progress"
 	TrialFilesPath    = "/v1/files"
 	TrialAttemptsPath = "/v1/attempts"
+	TrialKBFilesPath  = "/v1/kb/files"
+	TrialKBItemsPath  = "/v1/kb/items"
+	TrialKBSearchPath = "/v1/kb/search"
 )
 
 // The values of TrialProblem.Code that a worker decides by.
@@ -46,6 +53,8 @@ const (
 	TrialFailed   = "failed"
 	TrialTooMany  = "too_many"
 	TrialMethod   = "method_not_allowed"
+	// TrialAway: control, which has the knowledge base, gave no answer.
+	TrialAway = "control_away"
 )
 
 // Trial is what a worker is told: in the file that its command line names,

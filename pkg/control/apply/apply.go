@@ -24,6 +24,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"thermite/pkg/control/events"
+	"thermite/pkg/control/kb"
 	"thermite/pkg/control/store"
 	"thermite/pkg/control/views"
 	"thermite/pkg/wire"
@@ -51,6 +52,15 @@ type Commands interface {
 	TakeIn(ctx context.Context, tx *sqlx.Tx, rig string, outcomes []wire.Event) (keep func(), err error)
 }
 
+// KB is control's knowledge base.
+type KB interface {
+	// TakeIn makes items of the rig's events, as a part of tx. The runs that
+	// they name are in the registry as tx has it.
+	TakeIn(ctx context.Context, tx *sqlx.Tx, rig string, events []kb.Event) error
+	// ReadAgain reads the stream up to the place again, if it must.
+	ReadAgain(ctx context.Context, source kb.Source, place uint64) error
+}
+
 // Source is the EVENTS stream.
 type Source interface {
 	// End gives the place of the stream's last message.
@@ -69,7 +79,9 @@ type Config struct {
 	Runs   Runs
 	// Commands may be nil: then no outcome is taken.
 	Commands Commands
-	Views    Views
+	// KB may be nil: then no item is made.
+	KB    KB
+	Views Views
 	// Retry is how long to wait after a failure; 0 is wire.ApplyRetry.
 	Retry time.Duration
 	Clock func() time.Time

@@ -227,6 +227,14 @@ func (a *Apply) write(ctx context.Context, c change) (keep []func(), err error) 
 			}
 			keep = append(keep, kept)
 		}
+		for rig, learned := range c.learned {
+			if a.KB == nil {
+				break
+			}
+			if err := a.KB.TakeIn(ctx, tx, rig, learned); err != nil {
+				return err
+			}
+		}
 		for _, h := range c.held {
 			if err := a.Store.SetHeld(ctx, tx, h); err != nil {
 				return err

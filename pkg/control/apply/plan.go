@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"thermite/pkg/control/events"
+	"thermite/pkg/control/kb"
 	"thermite/pkg/control/store"
 	"thermite/pkg/wire"
 )
@@ -21,6 +22,8 @@ type change struct {
 	made map[string][]wire.Event
 	// outcomes are the events, of each rig, that say what came of commands.
 	outcomes map[string][]wire.Event
+	// learned are the events, of each rig, that the knowledge base takes.
+	learned map[string][]kb.Event
 	// unread are the records that read as no event.
 	unread []events.Record
 	// gaps are where the stream lacks events of a ledger.
@@ -38,7 +41,8 @@ type gap struct {
 // says. It is pure: the same records after the same state always change the
 // same.
 func plan(records []events.Record, from store.Applied, held *ledgers) change {
-	c := change{applied: from, held: map[key]store.Held{}, made: map[string][]wire.Event{}, outcomes: map[string][]wire.Event{}}
+	c := change{applied: from, held: map[key]store.Held{}, made: map[string][]wire.Event{}, outcomes: map[string][]wire.Event{},
+		learned: map[string][]kb.Event{}}
 	for _, r := range records {
 		if r.Seq <= c.applied.Place {
 			continue
@@ -81,6 +85,9 @@ func (c *change) take(r events.Record, held *ledgers) {
 		c.made[r.Rig] = append(c.made[r.Rig], r.Event)
 	case wire.KindCommand, wire.KindCommandRejected:
 		c.outcomes[r.Rig] = append(c.outcomes[r.Rig], r.Event)
+	}
+	if kb.Reads(r.Event.Kind) {
+		c.learned[r.Rig] = append(c.learned[r.Rig], kb.Event{Ledger: r.Ledger, Event: r.Event})
 	}
 }
 

@@ -85,6 +85,11 @@ func (a *Apply) build(ctx context.Context, after uint64) (built uint64, err erro
 	if err := a.checkLast(ctx, a.applied); err != nil {
 		return after, err
 	}
+	if a.KB != nil {
+		if err := a.KB.ReadAgain(ctx, a.Source, place); err != nil {
+			return after, err
+		}
+	}
 	err = a.Source.Read(ctx, after, end, func(records []events.Record) error {
 		for len(records) > 0 && records[0].Seq <= place {
 			if records[0].Err == nil {

@@ -43,6 +43,8 @@ type Config struct {
 	Commands Commands
 	// Daily may be nil: then no daily report is taken.
 	Daily Daily
+	// KB may be nil: then nothing about the knowledge base is answered.
+	KB KB
 	// Place gives where control is in the rig's events.
 	Place func(ctx context.Context, rig string) (wire.Place, error)
 	// Build says why control does not work with a supervisor's build; nil: it
@@ -132,7 +134,7 @@ func (a *Asks) Run(ctx context.Context) error {
 		}
 	}
 	for kind := range a.kinds() {
-		sub, err := a.NC.Subscribe(wire.AskSubject("*", kind), take)
+		sub, err := a.NC.Subscribe(subjectOf(kind), take)
 		if err != nil {
 			return fmt.Errorf("listening to the rigs' asks: %w", err)
 		}
@@ -174,7 +176,19 @@ func (a *Asks) kinds() map[string]func(ctx context.Context, rig string, ask []by
 			return wire.EncodeDailyAnswer(a.Signer, a.daily(ctx, rig, ask))
 		}
 	}
+	a.kbKinds(kinds)
 	return kinds
+}
+
+// subjectOf is where the rigs ask what is of the kind.
+func subjectOf(kind string) string {
+	switch kind {
+	case kindKBSearch:
+		return wire.KBSearchSubject("*")
+	case kindKBRead:
+		return wire.KBReadSubject("*")
+	}
+	return wire.AskSubject("*", kind)
 }
 
 // answer answers one ask.
@@ -194,13 +208,15 @@ func (a *Asks) answer(ctx context.Context, msg *nats.Msg) {
 }
 
 // askOf gives the rig that asks, and the kind of its ask:
-// thermite.rig.<rig>.ask.<kind>
+// thermite.rig.<rig>.ask.<kind> or thermite.kb.<kind>.<rig>
 func askOf(subject string) (rig, kind string) {
-	tokens := strings.Split(subject, ".")
-	if len(tokens) != 5 {
-		return "", ""
+	switch tokens := strings.Split(subject, "."); len(tokens) {
+	case 5:
+		return tokens[2], tokens[4]
+	case 4:
+		return tokens[3], tokens[1] + "." + tokens[2]
 	}
-	return tokens[2], tokens[4]
+	return "", ""
 }
 
 // mayReply says whether control answers the rig there.

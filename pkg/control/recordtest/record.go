@@ -20,6 +20,7 @@ import (
 	"thermite/pkg/control/apply"
 	"thermite/pkg/control/commands"
 	"thermite/pkg/control/events"
+	"thermite/pkg/control/kb"
 	"thermite/pkg/control/needs"
 	"thermite/pkg/control/reports"
 	"thermite/pkg/control/rigs"
@@ -92,6 +93,7 @@ type Parts struct {
 	Reports  *reports.Consumer
 	Needs    *needs.Needs
 	Commands *commands.Commands
+	KB       *kb.KB
 	stop     func()
 }
 
@@ -182,6 +184,7 @@ func (r *Record) wire() {
 	p.Needs = needs.New(p.Store, r.Now)
 	p.Commands = commands.New(commands.Config{Store: p.Store, Needs: p.Needs, Runs: p.Registry, Signer: Key(r.t, "control"), Retry: r.o.Retry,
 		Clock: r.Now, Rand: rand.Reader, Log: log})
+	p.KB = kb.New(kb.Config{Store: p.Store, Runs: p.Registry, Clock: r.Now, Log: log})
 	p.Rigs = rigs.New(rigs.Config{Store: p.Store, Needs: p.Needs, Connections: unknown{}, Clock: r.Now, Rand: rand.Reader, Log: log})
 	p.Views = views.New(log)
 	p.Views.Use(events.NewReader(p.JS, p.Views))
@@ -193,7 +196,7 @@ func (r *Record) wire() {
 	if r.o.Source != nil {
 		source = r.o.Source(source)
 	}
-	p.Apply = apply.New(apply.Config{Store: p.Store, Source: source, Runs: registry, Commands: p.Commands, Views: see, Retry: r.o.Retry, Clock: r.Now, Log: log})
+	p.Apply = apply.New(apply.Config{Store: p.Store, Source: source, Runs: registry, Commands: p.Commands, KB: p.KB, Views: see, Retry: r.o.Retry, Clock: r.Now, Log: log})
 	var room events.Room = bus.NewAdmin(r.Bus.System())
 	if r.o.Room != nil {
 		room = r.o.Room(room)

@@ -79,6 +79,7 @@ var tags = []*huma.Tag{
 	{Name: tagRigs, Description: "The machines that work, and what they did"},
 	{Name: tagRuns, Description: "What the rigs work on: runs with their queue, trials, attempts and champions, and the campaigns they are in"},
 	{Name: tagKits, Description: "The problems that come with Thermite"},
+	{Name: tagKB, Description: "What the runs learned: items of their agents and Thermite's records, to search"},
 	{Name: tagCommands, Description: "What control told its rigs to do, and what came of it"},
 	{Name: tagRecord, Description: "What was done, by whom, and what waits for the owner"},
 	{Name: tagState, Description: "How control and the message bus are"},
@@ -90,6 +91,7 @@ const (
 	tagRigs       = "Rigs"
 	tagRuns       = "Runs"
 	tagKits       = "Kits"
+	tagKB         = "Knowledge base"
 	tagCommands   = "Commands"
 	tagRecord     = "Record"
 	tagState      = "State"

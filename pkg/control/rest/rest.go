@@ -51,6 +51,7 @@ func newAPI(s *service.Service, log *slog.Logger, bodyTimeout time.Duration) *AP
 	a.campaignRoutes()
 	a.commandRoutes()
 	a.kitRoutes()
+	a.kbRoutes()
 	a.registrationRoute()
 	a.recordRoutes()
 	a.tokenRoutes()

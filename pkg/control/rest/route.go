@@ -5,6 +5,7 @@ import (
 	"mime"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -34,6 +35,8 @@ type route struct {
 	reads bool
 	// body describes the body of a route that reads it whole by itself.
 	body *huma.RequestBody
+	// gives is the media type of an answer that is no JSON.
+	gives string
 	// errors are statuses that it answers with beside those of its form.
 	errors []int
 }
@@ -47,6 +50,10 @@ func add[In, Out any](a *API, r route, do func(context.Context, service.Caller, 
 		// huma refuses a body of just the limit.
 		MaxBodyBytes: maxBody + 1, BodyReadTimeout: a.bodyTimeout, SkipValidateBody: r.body != nil,
 		Middlewares: huma.Middlewares{a.admit(r)},
+	}
+	if r.gives != "" {
+		op.Responses = map[string]*huma.Response{strconv.Itoa(http.StatusOK): {Description: http.StatusText(http.StatusOK),
+			Content: map[string]*huma.MediaType{r.gives: {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}}}}
 	}
 	switch {
 	case r.creates:

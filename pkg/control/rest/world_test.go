@@ -24,6 +24,7 @@ import (
 	"thermite/pkg/control/daily"
 	"thermite/pkg/control/events"
 	"thermite/pkg/control/identity"
+	"thermite/pkg/control/kb"
 	"thermite/pkg/control/needs"
 	"thermite/pkg/control/rest"
 	"thermite/pkg/control/rigs"
@@ -155,7 +156,7 @@ func newWorld(t testing.TB, use ...func(*world, *service.Config)) *world {
 		t.Fatal(err)
 	}
 	w.commands = commands.New(commands.Config{Store: s, Needs: w.needs, Runs: w.runs, Signer: signer, Clock: w.clock.now, Rand: rand.Reader, Log: log})
-	c := service.Config{Store: s, Rigs: w.rigs, Needs: w.needs, Views: w.views, Events: events.NewReader(nil, w.views),
+	c := service.Config{Store: s, KB: kb.New(kb.Config{Store: s, Dir: t.TempDir()}), Rigs: w.rigs, Needs: w.needs, Views: w.views, Events: events.NewReader(nil, w.views),
 		Commands: w.commands, Runs: w.runs, Daily: daily.New(s, w.clock.now), Bus: w.bus,
 		Join:  service.Join{ControlURL: "https://control:8443", BusURL: "tls://control:4222", Authority: "PEM", Fingerprint: "F", SigningKey: signer.Public().String()},
 		Build: "test", Now: w.clock.now, Rand: rand.Reader, Log: log}

@@ -61,6 +61,10 @@ const (
 	CodeNoCampaign      Code = "no_campaign"
 	CodeNoCommand       Code = "no_command"
 	CodeNoDaily         Code = "no_daily_report"
+	CodeNoItem          Code = "no_item"
+	CodeNoFile          Code = "no_file"
+	CodeFileNotThere    Code = "file_on_its_way"
+	CodeNoCollection    Code = "no_collection"
 	CodeRunExists       Code = "run_exists"
 	CodeCommandOver     Code = "command_over"
 	CodeTooManyPending  Code = "too_many_commands"
@@ -114,6 +118,10 @@ var catalogue = map[Code]CodeInfo{
 	CodeNoCampaign:      {KindNotFound, "No run is in a campaign of that name"},
 	CodeNoCommand:       {KindNotFound, "There is no command with that id"},
 	CodeNoDaily:         {KindNotFound, "Control has no daily report of the rig of that day"},
+	CodeNoItem:          {KindNotFound, "The knowledge base has no item with that id"},
+	CodeNoFile:          {KindNotFound, "The item has no file"},
+	CodeFileNotThere:    {KindNotFound, "The item's file has not come from its rig yet"},
+	CodeNoCollection:    {KindNotFound, "The knowledge base has no collection of that name"},
 	CodeRunExists:       {KindConflict, "The rig has, or had, a run of that name"},
 	CodeCommandOver:     {KindConflict, "The command has its outcome already"},
 	CodeTooManyPending:  {KindTooMany, "Too many of the rig's commands have no outcome yet"},

@@ -39,6 +39,8 @@ type Config struct {
 	Runs     Runs
 	// Daily are the rigs' daily reports.
 	Daily Daily
+	// KB is the knowledge base.
+	KB KB
 	// Bus says how control's parts on the bus are.
 	Bus Bus
 	// Join is what a new rig must know beside its name and token.

@@ -198,7 +198,7 @@ func (u *up) startControl(ctx context.Context) error {
 	ready := make(chan struct{})
 	u.control, err = control.New(ctx, control.Config{
 		StateDir: u.folders.control, BusDir: u.folders.bus, BusURL: "nats://127.0.0.1", PublicURL: u.publicURL(now.Control),
-		Listener: listener, Plain: u.cfg.Plain,
+		Listener: listener, Plain: u.cfg.Plain, KBFloor: kbFloor,
 		Build: u.cfg.Build, Now: u.cfg.Now, Rand: u.cfg.Rand, Log: u.log("control"), OnReady: func() { close(ready) },
 	})
 	if err != nil {
@@ -259,3 +259,7 @@ func (u *up) tellReady(ctx context.Context) error {
 	u.cfg.OnReady(Ready{URL: u.control.URL(), SignIn: link, Client: path, Socket: u.socket, Control: u.control, Harness: u.harness, Notices: u.notices})
 	return nil
 }
+
+// kbFloor is how many mebibytes of the disk control's files of the knowledge
+// base leave free.
+const kbFloor = 1024
