@@ -17,6 +17,7 @@ import (
 	"thermite/pkg/control/dash"
 	"thermite/pkg/control/events"
 	"thermite/pkg/control/kb/inbox"
+	"thermite/pkg/control/mcp"
 	"thermite/pkg/control/metrics"
 	"thermite/pkg/control/reports"
 	"thermite/pkg/control/rest"
@@ -121,6 +122,7 @@ func (c *Control) startSurfaces(parts *parts, js jetstream.JetStream, state *bus
 	parts.start("the service", s.Run)
 	mux := http.NewServeMux()
 	mux.Handle("/v1/", rest.New(s, c.config.Log))
+	mux.Handle(mcp.Path, mcp.New(s, c.config.Log, mcp.Options{URL: c.URL(), Build: c.config.Build}))
 	mux.Handle("/", dash.New(s, c.config.Log, dash.Options{Plain: strings.HasPrefix(c.URL(), "http://")}))
 	mux.Handle(metrics.Path, metrics.New(s, c.config.Build, c.config.Log))
 	parts.start("the pages and the API", httpPart(c.listener, mux, c.tls, c.config.Log, c.ready))

@@ -64,6 +64,8 @@ var permissions = []permission{
 	{"GET", "/v1/rigs/a/runs/p/attempts", "", ok, ok, forbidden, unknown},
 	{"GET", "/v1/rigs/a/runs/p/attempts/9", "", missing, missing, forbidden, unknown},
 	{"GET", "/v1/rigs/a/runs/p/attempts/9/patch", "", missing, missing, forbidden, unknown},
+	{"GET", "/v1/rigs/a/runs/p/prompts", "", ok, ok, forbidden, unknown},
+	{"GET", "/v1/rigs/a/runs/p/prompts/9000", "", missing, missing, forbidden, unknown},
 	{"POST", "/v1/rigs/a/runs/p/attempts/1/disqualify", `{"why":"x"}`, made, forbidden, forbidden, unknown},
 	{"POST", "/v1/rigs/a/runs/p/attempts/1/rejudge", `{}`, made, forbidden, forbidden, unknown},
 	{"GET", "/v1/rigs/a/runs/p/champion", "", ok, ok, forbidden, unknown},

@@ -48,6 +48,7 @@ func newAPI(s *service.Service, log *slog.Logger, bodyTimeout time.Duration) *AP
 	a.runOrders()
 	a.queueOrders()
 	a.attemptRoutes()
+	a.promptRoutes()
 	a.campaignRoutes()
 	a.commandRoutes()
 	a.kitRoutes()

@@ -58,6 +58,7 @@ const (
 	CodeNoRun           Code = "no_run"
 	CodeNoAttempt       Code = "no_attempt"
 	CodeNoPatch         Code = "no_patch"
+	CodeNoPrompt        Code = "no_prompt"
 	CodeNoCampaign      Code = "no_campaign"
 	CodeNoCommand       Code = "no_command"
 	CodeNoDaily         Code = "no_daily_report"
@@ -115,6 +116,7 @@ var catalogue = map[Code]CodeInfo{
 	CodeNoRun:           {KindNotFound, "The rig has no run of that name"},
 	CodeNoAttempt:       {KindNotFound, "The run has no attempt of that number"},
 	CodeNoPatch:         {KindNotFound, "The attempt's event carries no patch"},
+	CodeNoPrompt:        {KindNotFound, "The run has no prompt at that place"},
 	CodeNoCampaign:      {KindNotFound, "No run is in a campaign of that name"},
 	CodeNoCommand:       {KindNotFound, "There is no command with that id"},
 	CodeNoDaily:         {KindNotFound, "Control has no daily report of the rig of that day"},
