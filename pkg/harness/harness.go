@@ -9,11 +9,13 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"path/filepath"
 
 	"golang.org/x/sync/errgroup"
 
 	"thermite/pkg/harness/api"
 	"thermite/pkg/harness/controller"
+	"thermite/pkg/harness/kb"
 	"thermite/pkg/harness/ledger"
 	"thermite/pkg/harness/sample"
 	"thermite/pkg/wire"
@@ -31,6 +33,9 @@ type Harness struct {
 	// without a broker.
 	controller *controller.Controller
 	work       *work
+	// outbox and queue are its part in the knowledge base.
+	outbox *kb.Outbox
+	queue  *kb.Queue
 }
 
 // New opens the ledger and checks it, reads the report key, and listens. A
@@ -71,10 +76,14 @@ func (h *Harness) open(ctx context.Context) error {
 			return err
 		}
 	}
+	if h.outbox, err = kb.OpenOutbox(filepath.Join(h.cfg.StateDir, kb.Folder), h.cfg.Now, h.cfg.Log); err != nil {
+		return err
+	}
+	h.queue = kb.NewQueue(0)
 	if err := h.openWork(); err != nil {
 		return err
 	}
-	h.server = api.New(api.Config{Ledger: h.ledger, Controller: h.controller, Signer: h.signer, Rig: h.cfg.Rig, Build: h.cfg.Build,
+	h.server = api.New(api.Config{KBQueue: h.queue, KBOutbox: h.outbox, Ledger: h.ledger, Controller: h.controller, Signer: h.signer, Rig: h.cfg.Rig, Build: h.cfg.Build,
 		StartedAt: wire.At(started), Log: h.cfg.Log})
 	return nil
 }

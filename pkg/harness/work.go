@@ -52,7 +52,8 @@ func (h *Harness) openWork() error {
 		return nil
 	}
 	// The trial API asks the controller, which admits trials to it.
-	h.work.api = trialapi.New(trialapi.Config{Trials: h.controller, Files: cfg.Work.Lanes, Waits: true, Log: h.cfg.Log})
+	h.work.api = trialapi.New(trialapi.Config{Trials: h.controller, Files: cfg.Work.Lanes,
+		KB: &controller.KB{Controller: h.controller, Outbox: h.outbox, Queue: h.queue}, Waits: true, Log: h.cfg.Log})
 	cfg.Work.API = h.work.api
 	return nil
 }

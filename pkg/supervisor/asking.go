@@ -7,12 +7,15 @@ import (
 
 	"thermite/pkg/supervisor/asks"
 	"thermite/pkg/supervisor/daily"
+	"thermite/pkg/supervisor/kb"
 	"thermite/pkg/wire"
 )
 
 // asking are the loops that ask control beside the figures.
 type asking struct {
 	daily *daily.Loop
+	// relay asks what trials ask of the knowledge base.
+	relay *kb.Relay
 }
 
 // startAsking makes them.
@@ -21,6 +24,7 @@ func (s *Supervisor) startAsking(asker *asks.Asker) *asking {
 	a := &asking{
 		daily: daily.New(daily.Config{Rig: s.cfg.Rig, Harness: s.harness, Control: on, At: s.cfg.DailyAt, File: s.cfg.dailyPath(),
 			Every: s.times.DailyLook, Now: s.cfg.Now, Log: s.cfg.Log}),
+		relay: kb.NewRelay(kb.RelayConfig{Harness: s.harness, Control: on, Log: s.cfg.Log}),
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -32,6 +36,7 @@ func (s *Supervisor) startAsking(asker *asks.Asker) *asking {
 func (a *asking) run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return a.daily.Run(ctx) })
+	g.Go(func() error { return a.relay.Run(ctx) })
 	return g.Wait()
 }
 
@@ -41,6 +46,7 @@ func (a *asking) figures(loops map[string]wire.LoopFigures) {
 		return
 	}
 	loops["daily"] = a.daily.State()
+	loops["kb"] = a.relay.State()
 }
 
 // onLinkAsks asks while the bus is there.

@@ -29,6 +29,7 @@ import (
 	"thermite/pkg/supervisor/asks"
 	"thermite/pkg/supervisor/commands"
 	"thermite/pkg/supervisor/harness"
+	"thermite/pkg/supervisor/kb"
 	"thermite/pkg/supervisor/register"
 	"thermite/pkg/supervisor/reports"
 	"thermite/pkg/supervisor/stage"
@@ -56,6 +57,8 @@ type Supervisor struct {
 	commands *commands.Loop
 	// asking are the other loops that ask control.
 	asking *asking
+	// files are there with it.
+	files *kb.Files
 	// asked says how the last figures ask went.
 	asked asked
 	// step is when a loop went on last.
@@ -125,7 +128,11 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	}
 	defer nc.Close()
 	asker := asks.New(asks.Config{Rig: s.cfg.Rig, Conn: nc, Nonce: s.nonce, Timeout: s.times.Ask}, registered.ControlKey)
-	relay, err := s.startRelay(nc, asker, registered.Place)
+	files, err := s.startFiles(nc, asker)
+	if err != nil {
+		return err
+	}
+	relay, err := s.startRelay(nc, asker, files, registered.Place)
 	if err != nil {
 		return err
 	}
@@ -148,13 +155,13 @@ func (s *Supervisor) Run(ctx context.Context) error {
 }
 
 // startRelay makes the relay, from control's place.
-func (s *Supervisor) startRelay(nc *nats.Conn, asker *asks.Asker, place wire.Place) (*reports.Loop, error) {
+func (s *Supervisor) startRelay(nc *nats.Conn, asker *asks.Asker, files *kb.Files, place wire.Place) (*reports.Loop, error) {
 	publisher, err := reports.NewPublisher(nc, s.cfg.Rig, s.times.Publish)
 	if err != nil {
 		return nil, err
 	}
 	relay := reports.NewLoop(reports.Config{Rig: s.cfg.Rig, Harness: s.harness, Bus: onLink{s.link, publisher},
-		Control: figuresAsk{s, asker}, Log: s.cfg.Log, OnStep: s.stepped}, place)
+		Control: figuresAsk{s, asker}, Before: files.Round, Log: s.cfg.Log, OnStep: s.stepped}, place)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.relay, s.step = relay, s.cfg.Now()
@@ -190,11 +197,14 @@ func (s *Supervisor) Figures() wire.Figures {
 		"registration": s.registrar.State(), "bus": s.link.figures(),
 	}}
 	s.mu.Lock()
-	relay, ask, taking, asking := s.relay, s.asked, s.commands, s.asking
+	relay, ask, taking, asking, files := s.relay, s.asked, s.commands, s.asking, s.files
 	s.mu.Unlock()
 	asking.figures(f.Loops)
 	if taking != nil {
 		f.Loops["commands"] = taking.State()
+	}
+	if files != nil {
+		f.Loops["kb-files"] = files.State()
 	}
 	if relay != nil {
 		f.Relay = relay.Figures()

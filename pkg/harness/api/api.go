@@ -31,6 +31,9 @@ type Controller interface {
 type Config struct {
 	Ledger     *ledger.Ledger
 	Controller Controller
+	// KBQueue and KBOutbox are nil in a harness that does no work.
+	KBQueue    KBQueue
+	KBOutbox   KBOutbox
 	Signer     *wire.Signer
 	Rig, Build string
 	StartedAt  wire.Time
@@ -51,6 +54,7 @@ func New(cfg Config) *Server {
 	s.route(http.MethodGet, wire.HarnessHealthPath, s.getHealth)
 	s.route(http.MethodPost, wire.HarnessResetPath, s.postReset)
 	s.route(http.MethodPost, wire.HarnessCommandsPath, s.postCommand)
+	s.kbRoutes()
 	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, &wire.HarnessProblem{Status: http.StatusNotFound, Code: wire.CodeNotFound,
 			Detail: "the harness has no path " + clip(r.URL.Path)})
@@ -96,6 +100,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	srv := &http.Server{Handler: s, ReadTimeout: readTimeout, ReadHeaderTimeout: readTimeout, WriteTimeout: writeTimeout,
 		IdleTimeout: idleTimeout, MaxHeaderBytes: 16 << 10, ConnContext: withPeer,
 		ErrorLog: slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelWarn)}
+	if s.cfg.KBQueue != nil {
+		srv.RegisterOnShutdown(s.cfg.KBQueue.Stop)
+	}
 	ended := make(chan error, 1)
 	go func() { ended <- srv.Serve(l) }()
 	select {

@@ -24,6 +24,8 @@ type Admitted struct {
 	// submits bounds how often it submits; submitting is held while it does.
 	submits    *rate.Limiter
 	submitting sync.Mutex
+	// items bounds how often it writes to the knowledge base.
+	items *rate.Limiter
 	// calls has a place for each call that is under way.
 	calls chan struct{}
 
@@ -50,7 +52,8 @@ const (
 // Admit lets the worker of a trial call. A trial is admitted once.
 func (s *Server) Admit(session Session) *Admitted {
 	a := &Admitted{Session: session, server: s, gone: make(chan struct{}), told: make(chan struct{}),
-		submits: rate.NewLimiter(rate.Limit(s.cfg.SubmitsEach), submitsAtOnce), calls: make(chan struct{}, callsAtOnce)}
+		submits: rate.NewLimiter(rate.Limit(s.cfg.SubmitsEach), submitsAtOnce), calls: make(chan struct{}, callsAtOnce),
+		items: rate.NewLimiter(itemsEach, itemsAtOnce)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.admitted = append(s.admitted, a)

@@ -26,6 +26,7 @@ var statuses = map[string]int{
 	wire.TrialBadQuery:     http.StatusBadRequest,
 	wire.TrialTooMany:      http.StatusTooManyRequests,
 	wire.TrialMethod:       http.StatusMethodNotAllowed,
+	wire.TrialAway:         http.StatusServiceUnavailable,
 	wire.TrialFailed:       http.StatusInternalServerError,
 }
 

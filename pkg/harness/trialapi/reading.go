@@ -100,11 +100,14 @@ func (q *queryReader) none() error { return q.done() }
 const maxBody = 64 << 10
 
 // read reads a body of JSON strictly.
-func read(c call, into any) error {
+func read(c call, into any) error { return readMost(c, maxBody, into) }
+
+// readMost is read for a body of so many bytes at most.
+func readMost(c call, most int64, into any) error {
 	if err := query(c).none(); err != nil {
 		return err
 	}
-	b, err := body(c, maxBody)
+	b, err := body(c, most)
 	if err != nil {
 		return err
 	}

@@ -30,6 +30,10 @@ var routes = []route{
 	{method: http.MethodGet, path: wire.TrialAttemptsPath, serve: (*Server).getAttempts},
 	{method: http.MethodPost, path: wire.TrialAttemptsPath, serve: (*Server).postAttempt},
 	{method: http.MethodGet, path: wire.TrialAttemptsPath, below: true, serve: (*Server).getAttempt},
+	{method: http.MethodPut, path: wire.TrialKBFilesPath, below: true, serve: (*Server).putKBFile},
+	{method: http.MethodPost, path: wire.TrialKBItemsPath, serve: (*Server).postKBItem},
+	{method: http.MethodGet, path: wire.TrialKBItemsPath, below: true, serve: (*Server).getKBItem},
+	{method: http.MethodPost, path: wire.TrialKBSearchPath, serve: (*Server).postKBSearch},
 }
 
 // find gives the route of a call. Paths are taken as they are sent: nothing

@@ -18,6 +18,8 @@ import (
 type Config struct {
 	Trials Trials
 	Files  Files
+	// KB may be nil: then there is no knowledge base.
+	KB KB
 	// SubmitsEach is how many submits a second a trial has in the long run; 0
 	// is 2.
 	SubmitsEach float64

@@ -134,9 +134,14 @@ func (a *Asker) asking(ctx context.Context, kind string, encode func(nonce strin
 
 // ask makes one ask, and gives its one answer as it came.
 func (a *Asker) ask(ctx context.Context, kind string, b []byte) ([]byte, error) {
+	return a.request(ctx, wire.AskSubject(a.cfg.Rig, kind), b)
+}
+
+// request is ask on a subject.
+func (a *Asker) request(ctx context.Context, subject string, b []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, a.cfg.Timeout, fmt.Errorf("%w: %v", ErrNoAnswer, a.cfg.Timeout))
 	defer cancel()
-	m, err := a.cfg.Conn.RequestWithContext(ctx, wire.AskSubject(a.cfg.Rig, kind), b)
+	m, err := a.cfg.Conn.RequestWithContext(ctx, subject, b)
 	switch {
 	case err == nil:
 		return m.Data, nil

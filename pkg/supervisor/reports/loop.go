@@ -54,6 +54,8 @@ type Config struct {
 	Bus     Bus
 	Control Asker
 	Log     *slog.Logger
+	// Before, if not nil, is what a round at its time does first.
+	Before func(ctx context.Context)
 	// OnStep is called as the loop goes on, so that a watchdog knows that it
 	// does. It may be nil.
 	OnStep func()
@@ -94,13 +96,18 @@ func (l *Loop) Soon() {
 func (l *Loop) Run(ctx context.Context, every time.Duration) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
-	for {
+	for due := true; ; {
+		if due && l.cfg.Before != nil {
+			l.cfg.Before(ctx)
+		}
 		l.Round(ctx)
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
+			due = true
 		case <-l.soon:
+			due = false
 		}
 	}
 }
