@@ -38,6 +38,12 @@ func serve(ctx context.Context, s bus.Settings, hup <-chan os.Signal, log *slog.
 	log.Info("the bus's server is ready", "url", srv.URL(), "id", srv.ID())
 	systemd.State("listening on " + srv.URL())
 	systemd.Ready()
+	stopAlive, err := systemd.KeepAlive(srv.Alive)
+	if err != nil {
+		srv.Shutdown()
+		return err
+	}
+	defer stopAlive()
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)

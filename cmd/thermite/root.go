@@ -59,6 +59,8 @@ const exitInterrupted = 130
 // commands makes the commands of the root, each in the file of its noun.
 var commands = []func(*app) *cobra.Command{
 	upCommand,
+	installCommand,
+	uninstallCommand,
 	rigCommand,
 	runCommand,
 	attemptCommand,

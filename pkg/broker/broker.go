@@ -146,7 +146,7 @@ func openLauncher(ctx context.Context, name, program string) (launch.Launcher, e
 		case os.Geteuid() != 0:
 			name = sameuser.Name
 		case util.IsRunningSystemd():
-			name = systemd.Name
+			return systemdOrPlain(ctx, program)
 		default:
 			name = plain.Name
 		}
@@ -160,6 +160,15 @@ func openLauncher(ctx context.Context, name, program string) (launch.Launcher, e
 		return sameuser.New(program)
 	}
 	return nil, fmt.Errorf("the setting launcher %q: auto, %s, %s or %s", name, systemd.Name, plain.Name, sameuser.Name)
+}
+
+// systemdOrPlain is systemd's launcher where systemd can start everything.
+func systemdOrPlain(ctx context.Context, program string) (launch.Launcher, error) {
+	l, err := systemd.New(ctx)
+	if err == nil && !l.Results() {
+		return plain.New(program)
+	}
+	return l, err
 }
 
 // listen makes the socket, which only the client's user may open. What lies

@@ -88,6 +88,15 @@ func (s *Server) Reload() error {
 	return nil
 }
 
+// Alive asks the server for its figures: a server whose locks are stuck never
+// answers.
+func (s *Server) Alive(context.Context) error {
+	if _, err := s.ns.Varz(nil); err != nil {
+		return fmt.Errorf("asking the bus's server how it is: %w", err)
+	}
+	return nil
+}
+
 // Shutdown stops the server and returns once it has stopped.
 func (s *Server) Shutdown() {
 	s.ns.Shutdown()

@@ -25,6 +25,10 @@ const (
 	ExitDone   = 0
 	ExitFailed = 1
 	ExitUse    = 2
+	// ExitConfig is ExitUse where systemd started the program, which shows it
+	// as a configuration error and, by the units, does not try again. A 2 it
+	// could not tell from a panic.
+	ExitConfig = 78
 )
 
 // A UseError is a wrong use of the command line or the environment.
@@ -61,10 +65,13 @@ func (p Program) Main() int {
 		return ExitDone
 	}
 	fmt.Fprintf(os.Stderr, "%s: %v\n%s", p.Name, err, p.next(err))
-	if use := (UseError{}); errors.As(err, &use) {
-		return ExitUse
+	switch use := (UseError{}); {
+	case !errors.As(err, &use):
+		return ExitFailed
+	case os.Getenv("NOTIFY_SOCKET") != "":
+		return ExitConfig
 	}
-	return ExitFailed
+	return ExitUse
 }
 
 // next says what to do about an error, as a line; "" where it says so itself.

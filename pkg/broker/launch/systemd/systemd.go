@@ -59,6 +59,10 @@ func New(ctx context.Context) (*Launcher, error) {
 // With makes a launcher of a connection to a systemd of the version.
 func With(m Manager, version int) *Launcher { return &Launcher{manager: m, version: version} }
 
+// Results says whether it starts processes with a result, as a judge's checks
+// are.
+func (l *Launcher) Results() bool { return l.version >= resultVersion }
+
 // versionOf reads "252.39-1~deb12u1", in quotes as the bus prints it.
 func versionOf(words string) int {
 	words = strings.Trim(words, `"v`)
@@ -79,7 +83,7 @@ func (l *Launcher) Capabilities() wire.BrokerCapabilities {
 		MemoryGroup: true, TasksGroup: true, CPUGroup: true, Survives: true,
 		Missing: []string{"a process that may use a port of loopback may use all of loopback's",
 			"output is looked at every 50 ms: a process may write more for that long"}}
-	if l.version < resultVersion {
+	if !l.Results() {
 		c.Missing = append(c.Missing, fmt.Sprintf("this is systemd %d: processes with a result need %d", l.version, resultVersion))
 	}
 	return c
@@ -97,7 +101,7 @@ func (l *Launcher) Start(ctx context.Context, s launch.Spec) (launch.Process, er
 		files.result = s.Result.Name()
 	}
 	s.CloseFiles() // the unit opens its own
-	if files.result != "" && l.version < resultVersion {
+	if files.result != "" && !l.Results() {
 		return nil, fmt.Errorf("a process with a result needs systemd %d, and this is %d", resultVersion, l.version)
 	}
 	p := l.process(s)
