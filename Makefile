@@ -14,7 +14,7 @@ export GOFLAGS := -tags=$(TAGS) -buildvcs=false
 
 # Debian packages: to build, and what the tests need besides.
 BUILD_NEEDS := gcc libc6-dev
-TEST_NEEDS := $(BUILD_NEEDS) git chromium fonts-dejavu-core
+TEST_NEEDS := $(BUILD_NEEDS) git chromium fonts-dejavu-core systemd
 
 .PHONY: help demo build test check bench fuzz clean
 .DEFAULT_GOAL := help

@@ -101,6 +101,7 @@ func TestAHarnessThatStartsAgainAdoptsItsTrials(t *testing.T) {
 		a.Budget = &wire.Budget{Attempts: 1}
 	})
 	w.working("trial-numbers-1")
+	// Its own calls, which wait for notices, end with the harness.
 	w.stop()
 	w.working("trial-numbers-1")
 	w.start()

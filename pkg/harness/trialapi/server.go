@@ -69,7 +69,7 @@ const (
 // Serve answers on the listener until ctx ends; what is under way then ends
 // with it. It closes the listener.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	srv := &http.Server{Handler: s, ReadTimeout: readTimeout, ReadHeaderTimeout: headerTimeout, WriteTimeout: writeTimeout,
+	srv := &http.Server{Handler: s.until(ctx), ReadTimeout: readTimeout, ReadHeaderTimeout: headerTimeout, WriteTimeout: writeTimeout,
 		IdleTimeout: idleTimeout, MaxHeaderBytes: 16 << 10, ConnContext: s.conns.context, ConnState: s.conns.state,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 		ErrorLog:    slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug)}
@@ -90,6 +90,22 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return err
 }
 
+// until answers calls until ctx ends. From then on no call is told that it
+// failed: its connection ends, and its worker asks the next harness.
+func (s *Server) until(ctx context.Context) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		a, err := s.call(r, w)
+		switch {
+		case err == nil:
+			s.answer(w, r, a)
+		case ctx.Err() != nil:
+			panic(http.ErrAbortHandler)
+		default:
+			s.refuse(w, problemOf(err))
+		}
+	})
+}
+
 // A call is one that a trial's worker makes.
 type call struct {
 	*http.Request
@@ -101,16 +117,6 @@ type answer struct {
 	status int
 	value  any
 	bytes  []byte
-}
-
-// ServeHTTP implements http.Handler.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	a, err := s.call(r, w)
-	if err != nil {
-		s.refuse(w, problemOf(err))
-		return
-	}
-	s.answer(w, r, a)
 }
 
 // call finds whose call it is and what it asks, and has it answered.

@@ -5,6 +5,7 @@ import (
 	crand "crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"slices"
@@ -385,7 +386,8 @@ func TestFiles(t *testing.T) {
 }
 
 // Promise: when a trial is dismissed, its calls end and its token is
-// nobody's; when the API ends, every call does.
+// nobody's; when the API ends, every call does, without an answer: its worker
+// asks the next harness.
 func TestCallsEnd(t *testing.T) {
 	w := serve(t)
 	one, two := w.admit(1), w.admit(2)
@@ -406,15 +408,20 @@ func TestCallsEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if _, err := fmt.Fprintf(conn, "GET %s?wait=60s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", wire.TrialNoticesPath, two.token); err != nil {
+	if _, err := fmt.Fprintf(conn, "GET %s/1?wait=60s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", wire.TrialAttemptsPath, two.token); err != nil {
 		t.Fatal(err)
 	}
+	w.controller.asked(t, 2)
 	w.client.CloseIdleConnections()
 	w.stop()
+	two.Dismiss()
 	err = within(t, w.ended)
 	w.ended <- err // for the end of the test
 	if err != nil {
 		t.Error(err)
+	}
+	if b, err := io.ReadAll(conn); len(b) > 0 {
+		t.Errorf("a call that the end cut off is answered %q, %v", b, err)
 	}
 }
 

@@ -85,6 +85,26 @@ func (c *controller) set(all ...trialapi.Facts) {
 	c.changed = make(chan struct{})
 }
 
+// asked waits until the trial has asked for something.
+func (c *controller) asked(t *testing.T, trial uint64) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.After(time.Minute); ; {
+		c.mu.Lock()
+		has := slices.ContainsFunc(c.trials, func(r trialapi.Ref) bool { return r.Trial == trial })
+		c.mu.Unlock()
+		if has {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("trial %d asks for nothing", trial)
+		}
+	}
+}
+
 // files are those of some lanes, by lane/path.
 type files struct {
 	mu  sync.Mutex
