@@ -208,7 +208,8 @@ func TestUnderSystemd(t *testing.T) {
 	}
 }
 
-// Promise: wrong use ends with 2 and names the setting, a failure with 1; both
+// Promise: wrong use ends with 78 under systemd and names the setting, a failure
+// with 1; both
 // say why in one line.
 func TestExitCodes(t *testing.T) {
 	dir := t.TempDir()
@@ -225,11 +226,11 @@ func TestExitCodes(t *testing.T) {
 		code int
 		says string
 	}{
-		"an argument":           {nil, []string{"up"}, 2, "takes no arguments"},
-		"an unknown flag":       {nil, []string{"--what"}, 2, "--what"},
-		"a wrong setting":       {nil, []string{"--state", "here"}, 2, "StateDir"},
-		"a wrong name":          {[]string{"THERMITE_CONTROL_PLAIN=perhaps"}, nil, 2, "environment"},
-		"plain for everyone":    {nil, []string{"--state", dir + "/s", "--nats-dir", dir + "/b", "--plain", "--listen", "0.0.0.0:0"}, 2, "Plain"},
+		"an argument":           {nil, []string{"up"}, 78, "takes no arguments"},
+		"an unknown flag":       {nil, []string{"--what"}, 78, "--what"},
+		"a wrong setting":       {nil, []string{"--state", "here"}, 78, "StateDir"},
+		"a wrong name":          {[]string{"THERMITE_CONTROL_PLAIN=perhaps"}, nil, 78, "environment"},
+		"plain for everyone":    {nil, []string{"--state", dir + "/s", "--nats-dir", dir + "/b", "--plain", "--listen", "0.0.0.0:0"}, 78, "Plain"},
 		"a folder for everyone": {nil, []string{"--state", open, "--nats-dir", dir + "/b", "--listen", "127.0.0.1:0"}, 1, "make it 0700"},
 	} {
 		r := start(t, c.env, nil, c.args...)

@@ -278,8 +278,8 @@ func TestStopWhileWaiting(t *testing.T) {
 	}
 }
 
-// Wrong use ends with 2 and says what is wrong; a server that can't start
-// ends with 1.
+// Wrong use ends with 78 under systemd and says what is wrong; a server that
+// can't start ends with 1.
 func TestWrongUse(t *testing.T) {
 	broken := newControl(t)
 	broken.writeCert(t)
@@ -291,11 +291,11 @@ func TestWrongUse(t *testing.T) {
 		code int
 		says string
 	}{
-		{[]string{"--no-such"}, 2, "no-such"},
-		{[]string{"more"}, 2, "no arguments"},
-		{[]string{"--dir", "relative"}, 2, "no absolute path"},
-		{[]string{"--max-store", "plenty"}, 2, "no size such as 64GiB"},
-		{[]string{"--port", "70000"}, 2, "70000"},
+		{[]string{"--no-such"}, 78, "no-such"},
+		{[]string{"more"}, 78, "no arguments"},
+		{[]string{"--dir", "relative"}, 78, "no absolute path"},
+		{[]string{"--max-store", "plenty"}, 78, "no size such as 64GiB"},
+		{[]string{"--port", "70000"}, 78, "70000"},
 		{[]string{"--dir", broken.dir}, 1, "users.conf"},
 	} {
 		r := start(t, tc.args...)
