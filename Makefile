@@ -4,8 +4,11 @@
 # told. The tag stands here and nowhere else; a binary built without it says so
 # and stops.
 TAGS := sqlite_fts5
-# The tests add those that need a browser.
-TEST_TAGS := $(TAGS),browser
+# The tests add those that need a browser, and those that drive the MCP server
+# with the protocol's own clients, from the npm registry. CLIENTS= leaves these
+# out, where there is none.
+CLIENTS ?= ,clients
+TEST_TAGS := $(TAGS),browser$(CLIENTS)
 
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
@@ -14,9 +17,9 @@ export GOFLAGS := -tags=$(TAGS) -buildvcs=false
 
 # Debian packages: to build, and what the tests need besides.
 BUILD_NEEDS := gcc libc6-dev
-TEST_NEEDS := $(BUILD_NEEDS) git chromium fonts-dejavu-core systemd
+TEST_NEEDS := $(BUILD_NEEDS) git chromium fonts-dejavu-core systemd $(if $(CLIENTS),npm)
 
-.PHONY: help demo build test check bench fuzz clean
+.PHONY: help demo build test check clients bench fuzz clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -42,6 +45,7 @@ COUNT ?= 1
 PACKAGES ?= ./...
 test: ## run every test, with the race detector
 	@tools/need go $(TEST_NEEDS)
+	@test -z '$(CLIENTS)' || tools/clients/install >/dev/null
 	GOFLAGS='-tags=$(TEST_TAGS) -buildvcs=false' go test $(RACE) -shuffle=on -count=$(COUNT) -timeout=40m $(PACKAGES)
 
 check: ## formatting, vet and staticcheck
@@ -49,6 +53,11 @@ check: ## formatting, vet and staticcheck
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "gofmt -w these:"; echo "$$unformatted"; exit 1; }
 	GOFLAGS='-tags=$(TEST_TAGS) -buildvcs=false' go vet ./...
 	GOFLAGS='-tags=$(TEST_TAGS) -buildvcs=false' go tool staticcheck ./...
+
+clients: ## drive the MCP server with the protocol's inspector and its conformance suite
+	@tools/need go $(BUILD_NEEDS) npm
+	@tools/clients/install >/dev/null
+	GOFLAGS='-tags=$(TAGS),clients -buildvcs=false' go test -count=1 -run='Inspector|Conformance' ./pkg/control/mcp
 
 BENCH ?= .
 BENCHTIME ?= 1s

@@ -83,10 +83,12 @@ func (m *Server) serverOf(role service.Role) *sdk.Server {
 	m.kitTools(b)
 	m.commandTools(b)
 	m.stateTools(b)
+	m.kbTools(b)
 	m.runOrders(b)
 	m.queueOrders(b)
 	m.attemptOrders(b)
 	m.rigOrders(b)
+	m.kbOrders(b)
 	m.resources(b)
 	return s
 }

@@ -42,6 +42,8 @@ var reads = []struct {
 	{"list_prompts", onRun(nil)}, {"prompt", onRun(args{"seq": 5})},
 	{"list_kits", nil}, {"kit", args{"kit": "circle-packing-26"}},
 	{"list_commands", nil},
+	{"kb_search", args{"words": "hexagonal start"}}, {"kb_read", args{"id": "1"}}, {"kb_list", args{"run": "pack26"}}, {"kb_collections", nil},
+	{"rig_daily", args{"rig": "workshop"}},
 }
 
 // maxAnswer is how long an answer that is not of a page of 100 may be.

@@ -79,6 +79,10 @@ func (m *Server) kinds() []resource {
 				patch, err := m.service.Patch(ctx, c, service.RunName{Rig: p[0], Run: p[1]}, n, service.AttemptQuery{})
 				return patch.Diff, err
 			}},
+		{name: "item", title: "An item of the knowledge base", words: "An item with its whole text, and where it came from.", template: scheme + "://items/{id}", media: mediaJSON,
+			read: func(ctx context.Context, c service.Caller, p []string) (any, error) {
+				return m.service.KBItem(ctx, c, p[0])
+			}},
 	}
 }
 

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -132,4 +133,28 @@ func (m *Server) rigTools(b *book) {
 			}
 			return list, nil
 		})
+	type daily struct {
+		InRig
+		Day   string `json:"day,omitzero" maxLength:"10" doc:"The day, such as 2026-11-30; absent, the newest"`
+		After int    `json:"after,omitzero" minimum:"0" maximum:"1048576" doc:"The next of the part before; absent for the first"`
+	}
+	add(b, tool{name: "rig_daily", title: "A rig's daily report", words: "What a rig did in a day, in Markdown, 16 KiB at a time."},
+		func(ctx context.Context, c service.Caller, in daily) (dailyPage, error) {
+			d, err := m.service.DailyReport(ctx, c, in.Rig, cmp.Or(in.Day, service.NewestDay))
+			if err != nil {
+				return dailyPage{}, err
+			}
+			text, next := part(d.Text, in.After, dailyAPage)
+			return dailyPage{DailySummary: d.DailySummary, Text: text, Next: next}, nil
+		})
+}
+
+// dailyAPage is how much of a daily report one answer has, in bytes.
+const dailyAPage = 16 << 10
+
+// dailyPage is a part of a daily report.
+type dailyPage struct {
+	service.DailySummary
+	Text string `json:"text" doc:"A part of the report, in Markdown"`
+	Next int    `json:"next,omitzero" doc:"Give this as after for the next part; absent on the last"`
 }

@@ -48,6 +48,13 @@ func TestACursorLeadsThroughAll(t *testing.T) {
 	if d := cmp.Diff(longDiff, w.parts(s, "attempt_patch", onRun(args{"attempt": 7}), "diff")); d != "" {
 		t.Errorf("the patch is another: %.300s", d)
 	}
+	found := got[service.KBItemList](w, s, "kb_list", args{"run": "pack26", "slot": "trial-1"})
+	if len(found.Items) != 1 {
+		t.Fatalf("the trial wrote %+v", found.Items)
+	}
+	if d := cmp.Diff(longItem, w.parts(s, "kb_read", args{"id": found.Items[0].ID}, "text")); d != "" {
+		t.Errorf("the item is another: %.300s", d)
+	}
 	if d := cmp.Diff(longPrompt, w.parts(s, "prompt", onRun(args{"seq": 5}), "text")); d != "" {
 		t.Errorf("the prompt is another: %.300s", d)
 	}
@@ -156,6 +163,9 @@ func TestAChangeSaysWhatItDid(t *testing.T) {
 			t.Errorf("%s is %+v", o.tool, c)
 		}
 	}
+	if d := got[done](w, s, "kb_open_close", args{"collection": "packing", "state": "closed"}); d.Did != "The collection packing is closed." {
+		t.Errorf("closed: %+v", d)
+	}
 	list := got[service.CommandList](w, s, "list_commands", nil)
 	if d := got[done](w, s, "cancel_command", args{"id": list.Commands[0].ID}); d.Command.State != service.CommandCancelled || !strings.Contains(d.Did, "taken back") {
 		t.Errorf("cancelled: %+v", d)
@@ -175,6 +185,7 @@ func TestResources(t *testing.T) {
 		"thermite://runs/workshop/pack26":        `"run":"pack26"`,
 		"thermite://attempts/workshop/pack26/30": `"title":"Attempt 30"`,
 		"thermite://patches/workshop/pack26/7":   "+é and more of it",
+		"thermite://items/1":                     `"collection":"packing"`,
 	} {
 		r, err := s.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: uri})
 		if err != nil || len(r.Contents) != 1 || !strings.Contains(r.Contents[0].Text, has) {

@@ -17,6 +17,7 @@ import (
 	"github.com/jmoiron/sqlx"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"thermite/pkg/control/daily"
 	"thermite/pkg/control/events"
 	"thermite/pkg/control/identity"
 	"thermite/pkg/control/mcp"
@@ -78,7 +79,7 @@ func newWorld(t testing.TB) *world {
 	w := &world{t: t, Record: recordtest.Start(t, recordtest.Options{Rigs: []string{"workshop", "attic"}, Commands: true})}
 	log := slog.New(slog.NewTextHandler(&w.said, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	w.service = service.New(service.Config{Store: w.Store, Rigs: w.Rigs, Needs: w.Needs, Views: w.Views, Events: events.NewReader(w.JS, w.Views),
-		Commands: w.Commands, Runs: w.Registry, Bus: fakeBus{}, Build: "test", Now: w.Now, Rand: rand.Reader, Log: log})
+		Commands: w.Commands, Runs: w.Registry, Daily: daily.New(w.Store, w.Now), KB: w.KB, Bus: fakeBus{}, Build: "test", Now: w.Now, Rand: rand.Reader, Log: log})
 	w.mcp = mcp.New(w.service, log, mcp.Options{URL: "https://control.example:8443", Build: "test"})
 	w.server = httptest.NewServer(w.mcp)
 	t.Cleanup(w.server.Close)
@@ -88,6 +89,11 @@ func newWorld(t testing.TB) *world {
 		rig.Append(1, e)
 	}
 	w.Send("workshop", rig.All())
+	_, err := daily.New(w.Store, w.Now).Take(t.Context(), "workshop", wire.DailyAsk{Day: "2026-11-30", Ledger: rig.Ledger,
+		From: wire.At(recordtest.Began), To: wire.At(w.Now()), MadeAt: wire.At(w.Now()), Text: "# A day\n\nIt worked."})
+	if err != nil {
+		t.Fatal(err)
+	}
 	other := recordtest.NewRig(t, "attic").Append(1, recordtest.Made("pack26", "packing")).
 		Append(1, body("pack26", wire.AgentPrompt{Trial: 1, Text: "the other rig's"}))
 	w.Send("attic", other.All())
@@ -100,9 +106,10 @@ func newWorld(t testing.TB) *world {
 	return w
 }
 
-// longDiff and longPrompt are longer than one answer has.
+// longDiff, longItem and longPrompt are longer than one answer has.
 var (
 	longDiff   = "--- a\n+++ b\n" + strings.Repeat("+é and more of it\n", 5000)
+	longItem   = strings.Repeat("A hexagonal start is better by 0.01. ", 1000)
 	longPrompt = strings.Repeat("Pack the circles, naïvely at first. ", 2000)
 )
 
@@ -127,6 +134,10 @@ func record() []func(*wire.Event) {
 			body("pack26", wire.Build{Step: wire.Step{Attempt: n, OK: true, WallMS: 1200, Output: strings.Repeat("building ", 900)}}),
 			body("pack26", wire.Verdict{Attempt: n, Outcome: "not_better", Score: &score, Why: strings.Repeat("it is slower ", 100)}))
 	}
+	all = append(all, func(e *wire.Event) {
+		body("pack26", wire.KBItem{Slot: "trial-1", Key: "hexagonal-start", Title: "Start from a hexagonal lattice", Text: longItem})(e)
+		e.Actor = "trial:1"
+	})
 	for n := uint64(2); n <= 40; n++ {
 		all = append(all, body("pack26", wire.Queue{Op: "added", Experiment: n, Title: fmt.Sprintf("Idea %d", n)}))
 	}
