@@ -67,6 +67,7 @@ var commands = []func(*app) *cobra.Command{
 	championCommand,
 	campaignCommand,
 	kitCommand,
+	kbCommand,
 	commandCommand,
 	busCommand,
 	healthCommand,

@@ -92,6 +92,10 @@ func (d *Dash) routes() *http.ServeMux {
 	read("/campaigns/{campaign}/champions.csv", d.championsCSV)
 	read("/kits", d.kits)
 	read("/kits/{kit}", d.kit)
+	read("/kb", d.kb)
+	change("/kb/collections/{collection}", d.changeCollection)
+	read("/kb/items/{id}", d.kbItem)
+	read("/kb/items/{id}/file", d.kbFile)
 	read("/audit", d.audit)
 	read("/metrics/bus", d.bus)
 	read("/settings", to("/settings/bus"))
@@ -122,6 +126,7 @@ func (d *Dash) runRoutes(read, change func(string, handler)) {
 	read(run+"/attempts/{attempt}", d.attempt)
 	read(run+"/attempts/{attempt}/patch", d.patch)
 	read(run+"/champions", d.tab(tabChampions))
+	read(run+"/knowledge", d.tab(tabKnowledge))
 	read(run+"/history", d.tab(tabHistory))
 	read(run+"/scores.csv", d.scoresCSV)
 	change(run+"/pause", d.pauseRun)
@@ -144,7 +149,7 @@ func to(path string) handler {
 }
 
 func (d *Dash) parse(files fs.FS) (map[string]*template.Template, error) {
-	base, err := template.New("base.html").Funcs(d.funcs()).ParseFS(files, "templates/base.html", "templates/parts.html", "templates/runparts.html")
+	base, err := template.New("base.html").Funcs(d.funcs()).ParseFS(files, "templates/base.html", "templates/parts.html", "templates/runparts.html", "templates/kbparts.html")
 	if err != nil {
 		return nil, err
 	}

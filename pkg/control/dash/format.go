@@ -36,6 +36,7 @@ func (d *Dash) funcs() template.FuncMap {
 		"plus":    func(a, b uint64) uint64 { return a + b },
 		"minus":   func(a, b uint64) uint64 { return a - b },
 		"brief":   brief,
+		"shown":   shown,
 
 		"joinFiles": joinFiles, "joinBroker": joinBroker, "joinHarness": joinHarness, "joinSupervisor": joinSupervisor,
 	}

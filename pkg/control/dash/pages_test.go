@@ -60,6 +60,7 @@ func (w *world) busy() {
 	w.rig("delta", figures)
 	w.packed("delta", "pack-1", 26, 1)
 	w.packed("delta", "pack-2", 4, 2)
+	w.learned()
 }
 
 // evilEvents are one of each kind, evil in every text.
@@ -114,7 +115,8 @@ func aRun(run string, n uint64) []draft {
 
 // pages are where a crawl starts: each page that no link need lead to.
 var pages = []string{"/", "/needs", "/rigs", "/rigs/alpha", "/rigs/beta", "/rigs/gone", "/rigs/silent", "/rigs/alpha/runs/evil-1",
-	"/rigs/beta/runs/fast-1", "/runs", "/runs?rig=beta&state=ended", "/runs/new", "/campaigns", "/campaigns/packing", "/campaigns/none", "/kits", "/kits/none",
+	"/rigs/beta/runs/fast-1", "/runs", "/runs?rig=beta&state=ended", "/runs/new", "/campaigns", "/campaigns/packing", "/campaigns/none", "/kits", "/kits/none", "/kb", "/kb?q=lattice", "/kb?q=no+such+words+lattice", "/kb?q=nothing", "/kb?collection=packing&run=pack-1", "/kb/items/none", "/kb/items/9999",
+	"/rigs/delta/runs/pack-1/knowledge", "/rigs/delta/runs/pack-1/knowledge?q=lattice",
 	"/rigs/delta/runs/pack-1", "/rigs/delta/runs/pack-1/attempts/0", "/rigs/delta/runs/pack-1/attempts/none", "/rigs/delta/runs/pack-1/attempts/9999", "/rigs/delta/commands",
 	"/rigs/alpha/events", "/rigs/beta/events?kind=verdict&run=fast-1&after=0", "/rigs/alpha/events/5", "/rigs/alpha/history", "/rigs/alpha/daily/2026-11-30", "/rigs/silent/daily", "/rigs/beta/runs", "/rigs/silent/runs",
 	"/audit", "/metrics/bus", "/settings/bus", "/settings/tokens", "/settings/about", "/no/such/page", "/rigs/none", "/rigs/alpha/events/77777",

@@ -18,6 +18,7 @@ const (
 	tabQueue     = "queue"
 	tabAttempts  = "attempts"
 	tabChampions = "champions"
+	tabKnowledge = "knowledge"
 	tabHistory   = "history"
 )
 
@@ -125,6 +126,7 @@ func (d *Dash) tabs() map[string]func(*visit, *problem, int) error {
 	return map[string]func(*visit, *problem, int) error{
 		tabOverview: (*visit).showOverview, tabQueue: (*visit).showQueue, tabAttempts: (*visit).showAttempts,
 		tabChampions: (*visit).showChampions, tabHistory: (*visit).showHistory,
+		tabKnowledge: (*visit).showKnowledge,
 	}
 }
 

@@ -98,6 +98,7 @@ type world struct {
 	commands *commands.Commands
 	runs     *runs.Registry
 	daily    *daily.Reports
+	kb       *kb.KB
 	service  *service.Service
 	server   *httptest.Server
 	log      *bytes.Buffer
@@ -151,7 +152,8 @@ func newWorld(t testing.TB, o dash.Options) *world {
 	}
 	w.commands = commands.New(commands.Config{Store: s, Needs: w.needs, Runs: w.runs, Signer: signer, Clock: w.now, Rand: rand.Reader, Log: log})
 	w.daily = daily.New(s, w.now)
-	w.service = service.New(service.Config{Store: s, KB: kb.New(kb.Config{Store: s, Dir: t.TempDir()}), Rigs: w.rigs, Needs: w.needs, Views: w.views, Events: reader, Commands: w.commands, Runs: w.runs, Daily: w.daily, Bus: w.bus,
+	w.kb = kb.New(kb.Config{Store: s, Runs: w.runs, Dir: t.TempDir(), Clock: w.now, Log: log})
+	w.service = service.New(service.Config{Store: s, KB: w.kb, Rigs: w.rigs, Needs: w.needs, Views: w.views, Events: reader, Commands: w.commands, Runs: w.runs, Daily: w.daily, Bus: w.bus,
 		Join:  service.Join{ControlURL: "https://control.example:8443", BusURL: "tls://control.example:4222", Authority: pem, Fingerprint: "zxOCrk-QXpxDrwzUhb1zZ4", SigningKey: signer.Public().String()},
 		Build: "v0.1-test", Now: w.now, Rand: rand.Reader, Log: log})
 	w.server = httptest.NewTLSServer(dash.New(w.service, log, o))
