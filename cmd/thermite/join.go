@@ -57,6 +57,9 @@ func (a *app) warnJoin(made service.RigToken, dir string) {
 		a.warn("\nThe token is shown this once. With --dir DIR it goes into a file, beside the authority's certificate and control's key.")
 	}
 	here := onLoopback(made.Join.ControlURL)
+	if !here {
+		a.warnJoinLine(made, dir)
+	}
 	c := rigPrograms{made: made, in: func(name string) string { return "~/thermite-" + made.Name + "/" + name }}
 	if here {
 		c.near, c.more = nearPrograms(), " --poll-seconds 1"
@@ -77,6 +80,17 @@ func (a *app) warnJoin(made service.RigToken, dir string) {
 		a.warn("For a rig on another machine control must be reached from there: thermite up --address, or --public-url of a control\n" +
 			"that runs by itself.")
 	}
+}
+
+// warnJoinLine says how a machine with systemd becomes the rig.
+func (a *app) warnJoinLine(made service.RigToken, dir string) {
+	token := made.Token
+	if dir != "" {
+		token = "- < " + shellWord(filepath.Join(dir, rigTokenFile))
+	}
+	a.warn("\nOn the rig's machine, once `thermite install rig` was run there:\n  sudo thermite rig join --control %s --rig %s --fingerprint %s --rig-token %s",
+		made.Join.ControlURL, made.Name, made.Join.Fingerprint, token)
+	a.warn("Or without systemd's units:")
 }
 
 // rigFiles names the files, and the folder that they were written into.

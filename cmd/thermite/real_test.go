@@ -102,7 +102,13 @@ func startControl(env *testscript.Env) error {
 	env.Setenv("THERMITE_URL", c.URL())
 	env.Setenv("THERMITE_TOKEN", strings.TrimSpace(string(token)))
 	env.Setenv("THERMITE_AUTHORITY", filepath.Join(state, "authority.pem"))
-	return nil
+	pem, err := os.ReadFile(filepath.Join(state, "authority.pem"))
+	if err != nil {
+		return err
+	}
+	fingerprint, err := bus.FingerprintOf(pem)
+	env.Setenv("FINGERPRINT", fingerprint)
+	return err
 }
 
 // stateDir keys the folder of a script's control.

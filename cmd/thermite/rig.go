@@ -16,7 +16,7 @@ import (
 func rigCommand(a *app) *cobra.Command {
 	return group("rig", "make rigs, list them, and see what they do",
 		rigListCommand(a), rigShowCommand(a), rigEventsCommand(a), rigHistoryCommand(a), rigDailyCommand(a),
-		rigAddCommand(a), rigAcceptKeyCommand(a), rigTokenCommand(a), rigRetireCommand(a), rigRestoreCommand(a))
+		rigAddCommand(a), rigJoinCommand(a), rigAcceptKeyCommand(a), rigTokenCommand(a), rigRetireCommand(a), rigRestoreCommand(a))
 }
 
 // forRig makes a command about one rig, which it checks and completes the

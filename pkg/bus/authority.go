@@ -138,9 +138,20 @@ func (a *Authority) Pool() *x509.CertPool {
 
 // Fingerprint names the certificate: the SHA-256 of it, base64url, 22
 // characters, as Thermite names keys.
-func (a *Authority) Fingerprint() string {
-	sum := sha256.Sum256(a.cert.Raw)
+func (a *Authority) Fingerprint() string { return fingerprint(a.cert) }
+
+func fingerprint(c *x509.Certificate) string {
+	sum := sha256.Sum256(c.Raw)
 	return base64.RawURLEncoding.EncodeToString(sum[:])[:22]
+}
+
+// FingerprintOf is Fingerprint of a certificate as PEM gave it.
+func FingerprintOf(b []byte) (string, error) {
+	cert, err := parseCert(b)
+	if err != nil {
+		return "", fmt.Errorf("reading the authority's certificate: %w", err)
+	}
+	return fingerprint(cert), nil
 }
 
 // ParsePool reads an authority's certificate as PEM gave it.

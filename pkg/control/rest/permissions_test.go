@@ -33,6 +33,7 @@ const (
 // p, and the rig z retired. {reg} is a good registration.
 var permissions = []permission{
 	{"GET", "/v1/health", "", ok, ok, ok, ok},
+	{"GET", "/v1/authority", "", ok, ok, ok, ok},
 	{"GET", "/v1/bus", "", ok, ok, forbidden, unknown},
 	{"GET", "/v1/rigs", "", ok, ok, forbidden, unknown},
 	{"POST", "/v1/rigs", `{"name":"b"}`, made, forbidden, forbidden, unknown},
@@ -47,6 +48,8 @@ var permissions = []permission{
 	{"POST", "/v1/rigs/a/report-key", `{"fingerprint":"AAAAAAAAAAAAAAAAAAAAAA"}`, conflict, forbidden, forbidden, unknown},
 	{"POST", "/v1/rigs/a/supervisor", "{reg}", forbidden, forbidden, ok, unknown},
 	{"POST", "/v1/rigs/z/supervisor", "{reg}", forbidden, forbidden, forbidden, unknown},
+	{"GET", "/v1/rigs/a/join", "", forbidden, forbidden, ok, unknown},
+	{"GET", "/v1/rigs/z/join", "", forbidden, forbidden, forbidden, unknown},
 	{"GET", "/v1/runs", "", ok, ok, forbidden, unknown},
 	{"POST", "/v1/runs", `{"rig":"a","kit":{"embedded":"bytecount"}}`, made, forbidden, forbidden, unknown},
 	{"GET", "/v1/rigs/a/runs/p", "", ok, ok, forbidden, unknown},

@@ -35,6 +35,22 @@ func (a *API) registrationRoute() {
 		})
 }
 
+// joinRoutes are what a machine asks that becomes a rig.
+func (a *API) joinRoutes() {
+	add(a, route{method: http.MethodGet, path: "/v1/authority", id: "get-authority", tag: tagSupervisor, may: service.MayAnyone,
+		summary: "The authority's certificate",
+		more:    "The certificate of the authority that signs control's and the message bus's. It needs no token: a machine that joins asks for it first, and takes it if its fingerprint is the one it was told."},
+		func(ctx context.Context, c service.Caller, _ *nothing) (*answerOf[service.Authority], error) {
+			return answerWith(a.service.Authority(ctx, c))
+		})
+	add(a, route{method: http.MethodGet, path: "/v1/rigs/{rig}/join", id: "get-rig-join", tag: tagSupervisor, may: service.MayRegister,
+		summary: "What a rig must know",
+		more:    "Where a rig finds control and the message bus, and the key that control signs its commands with. It takes the rig's own token."},
+		func(ctx context.Context, c service.Caller, in *RigPath) (*answerOf[service.Join], error) {
+			return answerWith(a.service.JoinRig(ctx, c, in.Rig))
+		})
+}
+
 // bodyError says what is wrong with a body that a decoder of wire refused.
 func bodyError(err error) error {
 	where, words := jsonError(err)

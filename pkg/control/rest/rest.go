@@ -54,6 +54,7 @@ func newAPI(s *service.Service, log *slog.Logger, bodyTimeout time.Duration) *AP
 	a.kitRoutes()
 	a.kbRoutes()
 	a.registrationRoute()
+	a.joinRoutes()
 	a.recordRoutes()
 	a.tokenRoutes()
 	describe(a.huma.OpenAPI())

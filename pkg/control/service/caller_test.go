@@ -37,6 +37,8 @@ func TestEveryMethodChecksItsCaller(t *testing.T) {
 		{"RetireRig", MayChange, func(c Caller) error { _, err := w.RetireRig(ctx, c, "a"); return err }},
 		{"RestoreRig", MayChange, func(c Caller) error { _, err := w.RestoreRig(ctx, c, "a"); return err }},
 		{"AcceptReportKey", MayChange, func(c Caller) error { _, err := w.AcceptReportKey(ctx, c, "a", "x"); return err }},
+		{"Authority", MayAnyone, func(c Caller) error { _, err := w.Authority(ctx, c); return err }},
+		{"JoinRig", MayRegister, func(c Caller) error { _, err := w.JoinRig(ctx, c, "a"); return err }},
 		{"RegisterRig", MayRegister, func(c Caller) error { _, err := w.RegisterRig(ctx, c, "a", wire.Registration{}); return err }},
 	}
 	callers := []Caller{w.caller(w.owner), w.caller(w.reader), {Role: RoleRig, Name: "a"}, Stranger("x"), {}, {Role: "nobody"}}

@@ -20,6 +20,13 @@ type Join struct {
 	SigningKey string `json:"signing_key" doc:"The public key that control signs its commands with: control.pub on the rig, THERMITE_CONTROL_KEY of its harness, which takes no command without it"`
 }
 
+// Authority is the authority that signs control's certificate and the bus's.
+// None of it is a secret.
+type Authority struct {
+	Certificate string `json:"certificate" doc:"The certificate, in PEM"`
+	Fingerprint string `json:"fingerprint" doc:"SHA-256 of that certificate. Who asked over a connection that it did not check compares this, made anew from the certificate, with one that it has from elsewhere"`
+}
+
 // RigToken is a rig's token with what else its machine needs. The token is
 // shown this once.
 type RigToken struct {

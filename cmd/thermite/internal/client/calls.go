@@ -11,6 +11,16 @@ import (
 	"thermite/pkg/control/service"
 )
 
+// Authority gives the certificate that signs control's. It needs no token.
+func (c *Client) Authority(ctx context.Context) (service.Authority, error) {
+	return get[service.Authority](ctx, c, nil, "authority")
+}
+
+// JoinRig gives what a rig must know, by its own token.
+func (c *Client) JoinRig(ctx context.Context, rig string) (service.Join, error) {
+	return get[service.Join](ctx, c, nil, "rigs", rig, "join")
+}
+
 // Health says how control is. It needs no token; with one it says more.
 func (c *Client) Health(ctx context.Context) (service.Health, error) {
 	return get[service.Health](ctx, c, nil, "health")

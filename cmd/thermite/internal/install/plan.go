@@ -98,6 +98,15 @@ type Step struct {
 	do func() error
 }
 
+// Starts are the units that start with the machine.
+func Starts(m Machine) []string { return slices.Clone(machines[m].enable) }
+
+// Installed says whether the machine's units are there.
+func Installed(root string, m Machine) bool {
+	_, err := os.Lstat(filepath.Join(root, unitsDir, machines[m].units[0]))
+	return err == nil
+}
+
 // Options are what an install is told.
 type Options struct {
 	Machine Machine
