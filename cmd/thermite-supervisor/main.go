@@ -40,6 +40,7 @@ func thisProgram() daemon.Program {
 			f.StringVar(&cfg.Inbox, "inbox", cfg.Inbox, "folder in which the harness takes what commands bring; without it no kit is staged from git (THERMITE_SUPERVISOR_INBOX)")
 			f.BoolVar(&cfg.LocalKits, "local-kits", cfg.LocalKits, "let a command name a folder of this machine as a kit's repository (THERMITE_SUPERVISOR_LOCAL_KITS)")
 			f.Var(&cfg.DailyAt, "daily-at", "when a day ends for the rig's daily report, in UTC, such as 18:30 (THERMITE_DAILY_AT)")
+			f.Var(&cfg.ModelRoutePoll, "model-route-poll-seconds", "how often it looks whether its harness has the rig's config, in seconds (THERMITE_MODEL_ROUTE_POLL_SECONDS)")
 			f.Var(&cfg.Poll, "poll-seconds", "how often it reports and sends its figures, in seconds (THERMITE_POLL_SECONDS)")
 		},
 		Run: func(ctx context.Context, log *slog.Logger) error {

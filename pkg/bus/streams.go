@@ -121,7 +121,8 @@ func CommandsConsumerConfig(rig string) jetstream.ConsumerConfig {
 
 // EnsureStreams makes the streams, or brings their settings up to date.
 func EnsureStreams(ctx context.Context, js jetstream.JetStream) error {
-	for _, c := range []jetstream.StreamConfig{ReportsStreamConfig(), EventsStreamConfig(), CommandsStreamConfig(), KBFilesStreamConfig()} {
+	for _, c := range []jetstream.StreamConfig{ReportsStreamConfig(), EventsStreamConfig(), CommandsStreamConfig(), KBFilesStreamConfig(),
+		ConfigStreamConfig()} {
 		if _, err := js.CreateOrUpdateStream(ctx, c); err != nil {
 			return fmt.Errorf("making the stream %s: %w", c.Name, err)
 		}

@@ -7,6 +7,7 @@ import (
 	"thermite/pkg/control/apply"
 	"thermite/pkg/control/events"
 	"thermite/pkg/control/reports"
+	"thermite/pkg/control/rigconfig"
 	"thermite/pkg/control/service"
 	"thermite/pkg/control/users"
 	"thermite/pkg/wire"
@@ -20,6 +21,7 @@ type busState struct {
 	writer  *events.Writer
 	apply   *apply.Apply
 	reports *reports.Consumer
+	configs *rigconfig.Configs
 }
 
 // Link says whether control holds a connection to the bus.
@@ -80,6 +82,16 @@ func (b *busState) Reports() service.Reports {
 	s := b.reports.State()
 	state, _ := partState(s.Why, false)
 	return service.Reports{State: state, Taken: s.Taken, Held: s.Held, Refused: s.Refused, ForNow: s.ForNow, Last: s.Last, LastAt: wire.At(s.LastAt)}
+}
+
+// Config says how the writing of the rigs' config is.
+func (b *busState) Config() service.ConfigState {
+	s := b.configs.State()
+	out := service.ConfigState{Last: s.Last, LastAt: wire.At(s.LastAt)}
+	for _, key := range wire.ConfigKeys {
+		out.Keys = append(out.Keys, service.ConfigKeyState{Key: key, Written: s.Written[key], Failing: s.Failing[key]})
+	}
+	return out
 }
 
 // partState is how a part is that waits, or stopped, because of why.

@@ -29,8 +29,10 @@ import (
 	"thermite/pkg/control/identity"
 	"thermite/pkg/control/kb"
 	"thermite/pkg/control/needs"
+	"thermite/pkg/control/rigconfig"
 	"thermite/pkg/control/rigs"
 	"thermite/pkg/control/runs"
+	"thermite/pkg/control/secrets"
 	"thermite/pkg/control/service"
 	"thermite/pkg/control/store"
 	"thermite/pkg/control/users"
@@ -52,6 +54,7 @@ type Control struct {
 	commands  *commands.Commands
 	daily     *daily.Reports
 	kb        *kb.KB
+	configs   *rigconfig.Configs
 	listener  net.Listener
 	tls       *tls.Config
 	// apply is there once the views are built.
@@ -103,6 +106,12 @@ func (c *Control) open(ctx context.Context) (err error) {
 		Clock: c.config.Now, Rand: c.config.Rand, Log: c.config.Log})
 	c.daily = daily.New(c.store, c.config.Now)
 	c.kb = kb.New(kb.Config{Store: c.store, Runs: c.runs, Dir: c.config.kbFilesDir(), Clock: c.config.Now, Log: c.config.Log})
+	key, err := secrets.Open(c.config.StateDir, c.config.Rand)
+	if err != nil {
+		return err
+	}
+	c.configs = rigconfig.New(rigconfig.Config{Store: c.store, Secrets: key, Signer: c.identity.Signer, Views: c.views,
+		Renewer: rigconfig.NewOAuth(), Clock: c.config.Now, Log: c.config.Log})
 	if err := c.openUsers(ctx); err != nil {
 		return err
 	}
@@ -119,7 +128,7 @@ func (c *Control) openUsers(ctx context.Context) error {
 	})
 	c.rigs = rigs.New(rigs.Config{
 		Store: c.store, Needs: c.needs, ControlKey: c.identity.Signer.Public(), Users: c.users, Views: c.views,
-		Connections: c.users, Place: c.place, Clock: c.config.Now, Rand: c.config.Rand, Log: c.config.Log,
+		Connections: c.users, Place: c.place, Registered: c.configs.Changed, Clock: c.config.Now, Rand: c.config.Rand, Log: c.config.Log,
 	})
 	if err := c.rigs.HoldOwnKeys(ctx, own.Control, own.System, own.Backup); err != nil {
 		return err

@@ -21,6 +21,7 @@ import (
 	"thermite/pkg/control/metrics"
 	"thermite/pkg/control/reports"
 	"thermite/pkg/control/rest"
+	"thermite/pkg/control/rigconfig"
 	"thermite/pkg/control/service"
 	"thermite/pkg/control/users"
 	"thermite/pkg/wire"
@@ -99,7 +100,8 @@ func (c *Control) startRecord(ctx context.Context, parts *parts, link *link, js 
 	parts.start("the knowledge base's files", files.Run)
 	parts.start("the rigs' consumers", users.NewConsumers(js, c.users, c.config.Log).Run)
 	parts.start("the commands", func(ctx context.Context) error { return c.commands.Run(ctx, commands.NewStream(js)) })
-	return &busState{watch: link.watch, admin: link.admin, users: c.users, writer: writer, apply: c.apply, reports: taking}, nil
+	parts.start("the rigs' config", func(ctx context.Context) error { return c.configs.Run(ctx, rigconfig.NewStream(js)) })
+	return &busState{watch: link.watch, admin: link.admin, users: c.users, writer: writer, apply: c.apply, reports: taking, configs: c.configs}, nil
 }
 
 // join is what a rig's machine must know.
@@ -114,7 +116,7 @@ func (c *Control) startSurfaces(parts *parts, js jetstream.JetStream, state *bus
 	c.views.Use(reader)
 	s := service.New(service.Config{
 		Store: c.store, Rigs: c.rigs, Needs: c.needs, Views: c.views, Events: reader, Commands: c.commands, Runs: c.runs, Bus: state,
-		Daily: c.daily, KB: c.kb,
+		Daily: c.daily, KB: c.kb, Configs: c.configs,
 		Join:  c.join(),
 		Build: c.config.Build, Now: c.config.Now, Rand: c.config.Rand, Log: c.config.Log,
 	})

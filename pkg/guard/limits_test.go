@@ -44,6 +44,12 @@ var seed = map[string]any{
 	"MaxKBFileBytes":     128 << 20,          // ours
 	"MaxKBTextBytes":     256 << 10,          // ours
 	"KBDiskRetry":        time.Minute,        // "control tries again every minute"
+	"MaxConfigBytes":     1 << 20,            // ours
+	"MaxSecretBytes":     16 << 10,           // ours
+	"ConfigLook":         5 * time.Second,    // "It looks at every rig on the bus every 5 seconds"
+	"ModelRoutePoll":     5 * time.Second,    // THERMITE_MODEL_ROUTE_POLL_SECONDS; the number is ours
+	"GitAccessWait":      2 * time.Minute,    // "Staging waits up to 2 minutes for an access its assignment names"
+	"SignInRenew":        10 * time.Minute,   // "renews what a value holds before it ends"; the number is ours
 	"MaxLanes":           64,                 // ours
 	"MaxDiffBytes":       128 << 10,          // ours
 	"MaxOutputBytes":     8 << 10,            // ours

@@ -38,6 +38,9 @@ var seedWords = []string{
 	"bus_key_refused", "seal_key_refused",
 	"bus_key_changed", "rig_bus_key_changed",
 	"seal_key_changed", "rig_seal_key_changed",
+	// The config.
+	"git_access_handed",
+	"Git access %s: control gave this rig none in its config on the message bus. ",
 	// Files.
 	"bus-key.seed", "bus-seal.pem", "bus-backup.seed",
 }

@@ -17,6 +17,7 @@ import (
 	"thermite/pkg/harness/controller"
 	"thermite/pkg/harness/kb"
 	"thermite/pkg/harness/ledger"
+	"thermite/pkg/harness/routes"
 	"thermite/pkg/harness/sample"
 	"thermite/pkg/wire"
 )
@@ -36,6 +37,8 @@ type Harness struct {
 	// outbox and queue are its part in the knowledge base.
 	outbox *kb.Outbox
 	queue  *kb.Queue
+	// routes are what the supervisor handed it of the rig's config.
+	routes *routes.Routes
 }
 
 // New opens the ledger and checks it, reads the report key, and listens. A
@@ -45,7 +48,7 @@ func New(ctx context.Context, cfg Config) (*Harness, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	h := &Harness{cfg: cfg, listener: cfg.Listener}
+	h := &Harness{cfg: cfg, listener: cfg.Listener, routes: routes.New()}
 	if err := h.open(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("starting the harness of rig %s: %w", cfg.Rig, err), h.Close())
 	}
@@ -83,7 +86,7 @@ func (h *Harness) open(ctx context.Context) error {
 	if err := h.openWork(); err != nil {
 		return err
 	}
-	h.server = api.New(api.Config{KBQueue: h.queue, KBOutbox: h.outbox, Ledger: h.ledger, Controller: h.controller, Signer: h.signer, Rig: h.cfg.Rig, Build: h.cfg.Build,
+	h.server = api.New(api.Config{KBQueue: h.queue, KBOutbox: h.outbox, Routes: h.routes, Ledger: h.ledger, Controller: h.controller, Signer: h.signer, Rig: h.cfg.Rig, Build: h.cfg.Build,
 		StartedAt: wire.At(started), Log: h.cfg.Log})
 	return nil
 }
@@ -119,6 +122,9 @@ func (h *Harness) Ledger() *ledger.Ledger { return h.ledger }
 
 // Key is the report key's public part.
 func (h *Harness) Key() wire.PublicKey { return h.signer.Public() }
+
+// Routes are the model routes and MCP servers that the supervisor handed it.
+func (h *Harness) Routes() *routes.Routes { return h.routes }
 
 // Health says how the harness is.
 func (h *Harness) Health() wire.HarnessHealth { return h.server.Health() }

@@ -23,6 +23,7 @@ import (
 type git struct {
 	dir       string
 	protocols string // as GIT_ALLOW_PROTOCOL has them; empty allows none
+	access    *Access
 }
 
 // gitSettings are what every call sets: what a repository's own settings or
@@ -38,12 +39,15 @@ var gitSettings = []string{
 }
 
 // networkEnv is how the machine says to reach a network, which a fetch keeps.
-var networkEnv = []string{"HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR"}
+var networkEnv = []string{"HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO"}
 
 func (g git) command(ctx context.Context, args ...string) *exec.Cmd {
 	var all []string
 	for _, s := range gitSettings {
 		all = append(all, "-c", s)
+	}
+	if g.protocols != "" {
+		all = append(all, g.access.settings()...)
 	}
 	cmd := exec.CommandContext(ctx, "git", append(all, args...)...)
 	cmd.Dir = g.dir
@@ -60,6 +64,7 @@ func (g git) command(ctx context.Context, args ...string) *exec.Cmd {
 				cmd.Env = append(cmd.Env, name+"="+v)
 			}
 		}
+		cmd.Env = append(cmd.Env, g.access.env()...)
 	}
 	cmd.WaitDelay = 5 * time.Second
 	return cmd
@@ -79,7 +84,7 @@ func (g git) run(ctx context.Context, stdin []byte, args ...string) ([]byte, err
 		err = cmd.Wait()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("running git %s: %w%s", args[0], err, words.said())
+		return nil, fmt.Errorf("running git %s: %w%s", args[0], err, g.access.hide(words.said()))
 	}
 	return out.Bytes(), nil
 }

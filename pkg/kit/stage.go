@@ -17,6 +17,8 @@ type Source struct {
 	Embedded string
 	// Local allows git's address to be a folder of this machine.
 	Local bool
+	// Access, if not nil, is what git signs in with.
+	Access *Access
 }
 
 // Staged is a kit whose files and project are there to work with.
@@ -68,7 +70,7 @@ func Load(ctx context.Context, s Source) (*Staged, error) {
 	if err != nil {
 		return nil, fmt.Errorf("staging a kit from %s: %w", s, err)
 	}
-	base, err := project(ctx, k.Project, files)
+	base, err := project(ctx, k.Project, files, s.Access)
 	if err != nil {
 		return nil, fmt.Errorf("staging the project of the kit %s: %w", k.About.Name, err)
 	}
@@ -153,14 +155,15 @@ func (s Source) read(ctx context.Context) (files Tree, commit string, err error)
 	} else if err := checkURL(s.Git); err != nil {
 		return nil, "", err
 	}
-	files, err = fetched(ctx, s.Git, s.Commit, protocols)
+	files, err = fetched(ctx, s.Git, s.Commit, protocols, s.Access)
 	return files, s.Commit, err
 }
 
 // fetched reads a commit's tree through a repository of its own, which goes
 // again.
-func fetched(ctx context.Context, url, commit, protocols string) (tree Tree, err error) {
+func fetched(ctx context.Context, url, commit, protocols string, access *Access) (tree Tree, err error) {
 	err = withGit(protocols, func(g git) error {
+		g.access = access
 		if err := g.fetch(ctx, url, commit); err != nil {
 			return err
 		}
@@ -181,9 +184,9 @@ func withGit(protocols string, do func(git) error) error {
 
 // project reads the project's tree. A kit's own files name no folder of this
 // machine: its project is in the kit, or on a network.
-func project(ctx context.Context, p Project, files Tree) (Tree, error) {
+func project(ctx context.Context, p Project, files Tree, access *Access) (Tree, error) {
 	if p.Git != "" {
-		return fetched(ctx, p.Git, p.Commit, "https:ssh")
+		return fetched(ctx, p.Git, p.Commit, "https:ssh", access)
 	}
 	base := files.Sub(p.Path)
 	if len(base) == 0 {

@@ -43,6 +43,9 @@ type Config struct {
 	Poll Seconds `env:"THERMITE_POLL_SECONDS" envDefault:"60"`
 	// DailyAt is when a day ends for the rig's daily report, in UTC.
 	DailyAt daily.TimeOfDay `env:"THERMITE_DAILY_AT" envDefault:"00:00"`
+	// ModelRoutePoll is how often the supervisor looks whether its harness has
+	// the rig's config.
+	ModelRoutePoll Seconds `env:"THERMITE_MODEL_ROUTE_POLL_SECONDS" envDefault:"5"`
 
 	// Build is the supervisor's version.
 	Build string
@@ -68,6 +71,8 @@ type Times struct {
 	Reconnect time.Duration
 	// DailyLook is how often it looks whether a daily report is due.
 	DailyLook time.Duration
+	// GitAccess is how long staging waits for a Git access.
+	GitAccess time.Duration
 }
 
 // The waits that the seed does not name.
@@ -131,6 +136,10 @@ func (c Config) Validate() error {
 	}
 	if c.Poll < minPoll || c.Poll > maxPoll {
 		wrong("Poll", "%s seconds, where it may be %s to %s", c.Poll, minPoll, maxPoll)
+	}
+	// Who makes a Config without reading settings leaves it 0: the default.
+	if c.ModelRoutePoll != 0 && c.ModelRoutePoll < minPoll || c.ModelRoutePoll > maxPoll {
+		wrong("ModelRoutePoll", "%s seconds, where it may be %s to %s", c.ModelRoutePoll, minPoll, maxPoll)
 	}
 	if c.Build == "" || len(c.Build) > 100 {
 		wrong("Build", "%d characters, where it may have 1 to 100", len(c.Build))

@@ -1,12 +1,13 @@
 // Package supervisor is the rig's part that talks to control. Today it
 // registers the rig's keys, relays the harness's events, and hands the harness
-// control's commands.
+// control's commands and the rig's config.
 //
 //	New ─▶ register over HTTPS, until control has the keys ─▶ the bus ─▶ rounds
 //
 // A round asks control for its place, with the supervisor's figures, and puts
 // what the harness has since on the bus: see package reports. Commands come as
-// control issues them: see package commands. Nothing here
+// control issues them: see package commands; so does the rig's config, see
+// package rigconfig. Nothing here
 // ends the supervisor but its settings at the start: what fails later is
 // said, and tried again.
 package supervisor
@@ -32,6 +33,7 @@ import (
 	"thermite/pkg/supervisor/kb"
 	"thermite/pkg/supervisor/register"
 	"thermite/pkg/supervisor/reports"
+	"thermite/pkg/supervisor/rigconfig"
 	"thermite/pkg/supervisor/stage"
 	"thermite/pkg/wire"
 )
@@ -59,6 +61,8 @@ type Supervisor struct {
 	asking *asking
 	// files are there with it.
 	files *kb.Files
+	// config is there with it: it takes the rig's config.
+	config *rigconfig.Loop
 	// asked says how the last figures ask went.
 	asked asked
 	// step is when a loop went on last.
@@ -109,7 +113,7 @@ func (s *Supervisor) open() error {
 	if made {
 		s.cfg.Log.Info("made this rig's seal key", "key", s.sealKey.Public().Fingerprint())
 	}
-	s.stager, err = stage.New(stage.Config{Inbox: s.cfg.Inbox, LocalKits: s.cfg.LocalKits, Now: s.cfg.Now, Log: s.cfg.Log})
+	s.stager, err = stage.New(stage.Config{Inbox: s.cfg.Inbox, LocalKits: s.cfg.LocalKits, GitAccess: s.gitAccess, Now: s.cfg.Now, Log: s.cfg.Log})
 	return err
 }
 
@@ -141,6 +145,10 @@ func (s *Supervisor) Run(ctx context.Context) error {
 		return err
 	}
 	asking := s.startAsking(asker)
+	config, err := s.startConfig(nc, asker)
+	if err != nil {
+		return err
+	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return asking.run(ctx) })
 	g.Go(func() error {
@@ -150,6 +158,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 		return relay.Run(ctx, time.Duration(s.cfg.Poll))
 	})
 	g.Go(func() error { return taking.Run(ctx) })
+	g.Go(func() error { return config.Run(ctx) })
 	g.Go(func() error { return s.keepRegistered(ctx, nc, asker) })
 	return g.Wait()
 }
@@ -182,6 +191,30 @@ func (s *Supervisor) startCommands(nc *nats.Conn, asker *asks.Asker, relay *repo
 	return taking, nil
 }
 
+// startConfig makes the loop that takes the rig's config.
+func (s *Supervisor) startConfig(nc *nats.Conn, asker *asks.Asker) (*rigconfig.Loop, error) {
+	config, err := rigconfig.New(nc, rigconfig.Config{Rig: s.cfg.Rig, Opener: s.sealKey, Control: asker, Harness: s.harness,
+		Poll: time.Duration(s.cfg.ModelRoutePoll), AccessWait: s.times.GitAccess, Log: s.cfg.Log})
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.config = config
+	return config, nil
+}
+
+// gitAccess gives staging the Git access of that name, from the rig's config.
+func (s *Supervisor) gitAccess(ctx context.Context, name string) (wire.GitAccess, error) {
+	s.mu.Lock()
+	config := s.config
+	s.mu.Unlock()
+	if config == nil {
+		return wire.GitAccess{}, fmt.Errorf("Git access %s: this supervisor has not begun to take its config", name)
+	}
+	return config.GitAccess(ctx, name)
+}
+
 // nonce gives 128 random bits as a word.
 func (s *Supervisor) nonce() (string, error) {
 	b := make([]byte, 16)
@@ -197,7 +230,7 @@ func (s *Supervisor) Figures() wire.Figures {
 		"registration": s.registrar.State(), "bus": s.link.figures(),
 	}}
 	s.mu.Lock()
-	relay, ask, taking, asking, files := s.relay, s.asked, s.commands, s.asking, s.files
+	relay, ask, taking, asking, files, config := s.relay, s.asked, s.commands, s.asking, s.files, s.config
 	s.mu.Unlock()
 	asking.figures(f.Loops)
 	if taking != nil {
@@ -205,6 +238,11 @@ func (s *Supervisor) Figures() wire.Figures {
 	}
 	if files != nil {
 		f.Loops["kb-files"] = files.State()
+	}
+	if config != nil {
+		f.Loops["config"] = config.State()
+		figures := config.Figures()
+		f.Config = &figures
 	}
 	if relay != nil {
 		f.Relay = relay.Figures()
@@ -219,6 +257,9 @@ const maxText = 1000
 
 // clip cuts the figures' texts to what control takes.
 func clip(f wire.Figures) wire.Figures {
+	if f.Config != nil {
+		f.Config.LastRefused = clipText(f.Config.LastRefused)
+	}
 	f.Relay.LastError = clipText(f.Relay.LastError)
 	for name, l := range f.Loops {
 		l.Detail = clipText(l.Detail)

@@ -16,6 +16,8 @@ type Figures struct {
 	Relay RelayFigures `json:"relay"`
 	// Loops are its loops by name, such as reports.
 	Loops map[string]LoopFigures `json:"loops,omitzero"`
+	// Config is what it took of the rig's config; absent before it looked.
+	Config *ConfigFigures `json:"config,omitzero"`
 }
 
 // RelayFigures say how far a supervisor has put its ledger on the bus.
@@ -89,6 +91,11 @@ func CheckFigures(f Figures) error {
 	if f.Relay.Ledger != "" {
 		if err := CheckLedger(f.Relay.Ledger); err != nil {
 			return fmt.Errorf("figures.relay.ledger: %w", err)
+		}
+	}
+	if f.Config != nil {
+		if err := f.Config.check(); err != nil {
+			return err
 		}
 	}
 	for name, loop := range f.Loops {

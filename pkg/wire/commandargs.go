@@ -116,6 +116,15 @@ func (s KitSource) Check() error {
 	return checkDigest("kit.digest", s.Digest)
 }
 
+// CheckAccess says whether a Git access can be of use to s: it is for a kit of
+// an https repository.
+func (s KitSource) CheckAccess() error {
+	if u, err := url.Parse(s.Git); s.Git == "" || err != nil || u.Scheme != "https" {
+		return errors.New("git_access is for a kit of an https repository")
+	}
+	return nil
+}
+
 func isCommit(s string) bool {
 	return (len(s) == 40 || len(s) == 64) && made(s, 40, 64, func(c byte) bool { return isDigit(c) || 'a' <= c && c <= 'f' })
 }
@@ -134,6 +143,10 @@ type RunAssign struct {
 	Lanes  uint64  `json:"lanes,omitzero"`
 	Seed   uint64  `json:"seed,omitzero"`
 	Budget *Budget `json:"budget,omitzero"`
+	// GitAccess is the Git access that its kit is staged with, and MCPServers
+	// are the MCP servers that its agents may use, by name.
+	GitAccess  string   `json:"git_access,omitzero"`
+	MCPServers []string `json:"mcp_servers,omitempty"`
 }
 
 // RunChange changes a run's settings: those it holds.

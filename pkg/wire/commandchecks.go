@@ -1,6 +1,9 @@
 package wire
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Command gives the kind of each arguments' commands.
 func (RunAssign) Command() string         { return CommandRunAssign }
@@ -46,6 +49,14 @@ func (a RunAssign) Check() error {
 		if err := atMost(fmt.Sprintf("worker_args[%d]", i), arg, maxWhy); err != nil {
 			return err
 		}
+	}
+	if a.GitAccess != "" {
+		if err := first(CheckName("git_access", a.GitAccess), a.Kit.CheckAccess()); err != nil {
+			return err
+		}
+	}
+	if err := checkNames("mcp_servers", a.MCPServers, maxMCPServers); err != nil {
+		return err
 	}
 	return first(CheckName("run", a.Run), CheckName("campaign", a.Campaign), atMost("title", a.Title, maxTitle), a.Kit.Check(),
 		CheckName("worker", a.Worker), atMostN("lanes", a.Lanes, MaxLanes), count("seed", a.Seed), a.Budget.check())
@@ -135,6 +146,24 @@ func atMostN(field string, n, most uint64) error {
 func checkDigest(field, s string) error {
 	if s != "" && (len(s) != 64 || !isCommit(s)) {
 		return fmt.Errorf("%s %q is no SHA-256 in hex", field, clip(s))
+	}
+	return nil
+}
+
+// maxMCPServers is how many MCP servers a run may name.
+const maxMCPServers = 50
+
+func checkNames(field string, names []string, most int) error {
+	if len(names) > most {
+		return fmt.Errorf("%s has %d entries, at most %d", field, len(names), most)
+	}
+	for i, name := range names {
+		if err := CheckName(fmt.Sprintf("%s[%d]", field, i), name); err != nil {
+			return err
+		}
+		if slices.Contains(names[:i], name) {
+			return fmt.Errorf("%s names %s twice", field, name)
+		}
 	}
 	return nil
 }

@@ -51,6 +51,10 @@ func anyArguments() *rapid.Generator[wire.Arguments] {
 		of(func(t *rapid.T, run string) wire.Arguments {
 			a := wire.RunAssign{Run: run, Campaign: anyName().Draw(t, "campaign"), Title: shortText(0, 300).Draw(t, "title"), Kit: anyKitSource().Draw(t, "kit"),
 				Worker: anyName().Draw(t, "worker"), Lanes: rapid.Uint64Range(0, wire.MaxLanes).Draw(t, "lanes"), Seed: count.Draw(t, "seed"), Budget: budget.Draw(t, "budget")}
+			if a.Kit.CheckAccess() == nil && rapid.Bool().Draw(t, "access") {
+				a.GitAccess = anyName().Draw(t, "git access")
+			}
+			a.MCPServers = rapid.SliceOfNDistinct(anyName(), 1, 3, func(s string) string { return s }).Draw(t, "servers")
 			if rapid.Bool().Draw(t, "args") {
 				a.WorkerArgs = rapid.SliceOfN(shortText(0, 300), 1, 4).Draw(t, "words")
 			}

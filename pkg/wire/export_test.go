@@ -63,3 +63,17 @@ func SignCommand(s *Signer, raw []byte) []byte {
 	b = append(append(b, `,"key":"`...), key...)
 	return append(append(append(b, `","sig":"`...), sig...), `"}`...)
 }
+
+// ResignConfig changes what is in CONFIG and signs it anew.
+func ResignConfig(s *Signer, b []byte, change func(*SealedConfig)) []byte {
+	var m SealedConfig
+	if err := openSigned(DomainConfig, s.public, b, &m); err != nil {
+		panic(err)
+	}
+	change(&m)
+	out, err := sealSigned(DomainConfig, s, m)
+	if err != nil {
+		panic(err)
+	}
+	return out
+}

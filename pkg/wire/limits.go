@@ -72,6 +72,11 @@ const (
 	// MaxKBTextBytes how much text an item has, and one answer to a read.
 	MaxKBFileBytes = 128 << 20
 	MaxKBTextBytes = 256 << 10
+	// MaxConfigBytes is the largest value in CONFIG, sealed and signed.
+	MaxConfigBytes = 1 << 20
+
+	// MaxSecretBytes is the largest key, token or password of a rig's config.
+	MaxSecretBytes = 16 << 10
 
 	// MaxLanes is how many trials of one run work at once at most.
 	MaxLanes = 64
@@ -118,6 +123,21 @@ const (
 	RenewBefore = 10 * time.Minute
 	RenewFor    = time.Hour
 	RenewMost   = 24 * time.Hour
+
+	// ConfigLook is how often control looks at every rig's config.
+	ConfigLook = 5 * time.Second
+
+	// ModelRoutePoll is how often a supervisor looks whether its harness has
+	// the rig's config: the default of THERMITE_MODEL_ROUTE_POLL_SECONDS.
+	ModelRoutePoll = 5 * time.Second
+
+	// GitAccessWait is how long staging waits for a Git access that its
+	// assignment names.
+	GitAccessWait = 2 * time.Minute
+
+	// SignInRenew is how long before its end control renews a sign-in that a
+	// rig's config holds.
+	SignInRenew = 10 * time.Minute
 
 	// ApplyRetry is how long the apply waits after a failure.
 	ApplyRetry = 5 * time.Second

@@ -19,6 +19,9 @@ func anyFigures() *rapid.Generator[wire.Figures] {
 		f := wire.Figures{Build: rapid.StringMatching(`v[0-9.]{1,20}`).Draw(t, "build"), StartedAt: anyTime().Filter(func(t wire.Time) bool { return !t.IsZero() }).Draw(t, "started"),
 			Relay: wire.RelayFigures{Ledger: rapid.OneOf(rapid.Just(""), anyLedger()).Draw(t, "ledger"), Cursor: number.Draw(t, "cursor"),
 				LedgerLast: number.Draw(t, "last"), Pages: number.Draw(t, "pages"), Refused: number.Draw(t, "refused"), LastError: anyText().Draw(t, "error")}}
+		if rapid.Bool().Draw(t, "config") {
+			f.Config = &wire.ConfigFigures{Taken: number.Draw(t, "taken"), LastRefused: shortText(0, 500).Draw(t, "why")}
+		}
 		for _, name := range rapid.SliceOfN(anyName(), 0, 3).Draw(t, "loops") {
 			if f.Loops == nil {
 				f.Loops = map[string]wire.LoopFigures{}

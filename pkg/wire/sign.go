@@ -23,6 +23,7 @@ const (
 	DomainPage    Domain = "page"
 	DomainAnswer  Domain = "answer"
 	DomainCommand Domain = "command"
+	DomainConfig  Domain = "config"
 )
 
 func (d Domain) prefix() []byte { return []byte("thermite/" + string(d) + "/v1\n") }

@@ -23,9 +23,6 @@ const (
 	HeaderReport = "Thermite-Report"
 )
 
-// ConfigKeys are a rig's keys in CONFIG.
-var ConfigKeys = []string{"model-route", "advisor-routes", "mcp-servers", "git-access"}
-
 // AskKinds are the asks of a rig's supervisor.
 var AskKinds = []string{"figures", "screens", "daily", "renew", "space", "kb-files"}
 

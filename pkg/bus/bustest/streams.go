@@ -11,7 +11,7 @@ import (
 )
 
 // restConfigs are the streams that control does not make yet, as a rig meets
-// them, with COMMANDS, which a bus without streams lacks.
+// them, with COMMANDS and CONFIG, which a bus without streams lacks.
 func restConfigs() []jetstream.StreamConfig {
 	return []jetstream.StreamConfig{
 		bus.CommandsStreamConfig(),
@@ -19,7 +19,7 @@ func restConfigs() []jetstream.StreamConfig {
 			Name: wire.StreamLive, Subjects: []string{wire.RigLiveSubject("*", "*"), wire.RunLiveSubject("*", "*")},
 			MaxMsgsPerSubject: 1000, MaxAge: time.Hour, MaxBytes: 256 << 20, MaxMsgSize: 1 << 20,
 		},
-		{Name: wire.StreamConfig, Subjects: []string{wire.ConfigSubject("*", "*")}, MaxMsgsPerSubject: 1, AllowDirect: true},
+		bus.ConfigStreamConfig(),
 		{
 			Name: wire.StreamKBFiles, Subjects: []string{wire.KBFileSubject("*")}, Retention: jetstream.WorkQueuePolicy,
 			Discard: jetstream.DiscardNew, DiscardNewPerSubject: true, MaxMsgsPerSubject: 256,
@@ -41,12 +41,8 @@ func (b *Bus) EveryStream() {
 		}
 	}
 	for _, rig := range b.Users().Rigs {
-		config := jetstream.ConsumerConfig{
-			Durable: wire.ConfigConsumer(rig.Rig), FilterSubject: wire.ConfigSubject(rig.Rig, "*"),
-			AckPolicy: jetstream.AckExplicitPolicy, AckWait: 5 * time.Second, MaxDeliver: -1,
-		}
 		for stream, c := range map[string]jetstream.ConsumerConfig{
-			wire.StreamCommands: bus.CommandsConsumerConfig(rig.Rig), wire.StreamConfig: config,
+			wire.StreamCommands: bus.CommandsConsumerConfig(rig.Rig), wire.StreamConfig: bus.ConfigConsumerConfig(rig.Rig),
 		} {
 			if _, err := js.CreateOrUpdateConsumer(ctx, stream, c); err != nil {
 				b.t.Fatalf("making %s: %v", c.Durable, err)

@@ -32,8 +32,10 @@ import (
 	"thermite/pkg/control/identity"
 	"thermite/pkg/control/kb"
 	"thermite/pkg/control/needs"
+	"thermite/pkg/control/rigconfig"
 	"thermite/pkg/control/rigs"
 	"thermite/pkg/control/runs"
+	"thermite/pkg/control/secrets"
 	"thermite/pkg/control/service"
 	"thermite/pkg/control/store"
 	"thermite/pkg/control/views"
@@ -73,10 +75,11 @@ func (b *busState) Server(context.Context) (service.Server, error) {
 	}
 	return *b.server, nil
 }
-func (b *busState) Writer() service.Writer   { return service.Writer{Published: 1234567, Batches: 9} }
-func (b *busState) Apply() service.Apply     { return service.Apply{State: service.PartWorking, Place: 77} }
-func (b *busState) Reports() service.Reports { return service.Reports{State: service.PartWorking} }
-func (b *busState) Users() service.Users     { return service.Users{Rigs: 2} }
+func (b *busState) Writer() service.Writer      { return service.Writer{Published: 1234567, Batches: 9} }
+func (b *busState) Apply() service.Apply        { return service.Apply{State: service.PartWorking, Place: 77} }
+func (b *busState) Reports() service.Reports    { return service.Reports{State: service.PartWorking} }
+func (b *busState) Users() service.Users        { return service.Users{Rigs: 2} }
+func (b *busState) Config() service.ConfigState { return service.ConfigState{} }
 
 // links says of every rig that it is on the bus.
 type links struct{ since time.Time }
@@ -152,8 +155,13 @@ func newWorld(t testing.TB, o dash.Options) *world {
 	}
 	w.commands = commands.New(commands.Config{Store: s, Needs: w.needs, Runs: w.runs, Signer: signer, Clock: w.now, Rand: rand.Reader, Log: log})
 	w.daily = daily.New(s, w.now)
+	secretsKey, err := secrets.New(bytes.Repeat([]byte{2}, 32), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	configs := rigconfig.New(rigconfig.Config{Store: s, Secrets: secretsKey, Signer: signer, Views: w.views, Clock: w.now, Log: log})
 	w.kb = kb.New(kb.Config{Store: s, Runs: w.runs, Dir: t.TempDir(), Clock: w.now, Log: log})
-	w.service = service.New(service.Config{Store: s, KB: w.kb, Rigs: w.rigs, Needs: w.needs, Views: w.views, Events: reader, Commands: w.commands, Runs: w.runs, Daily: w.daily, Bus: w.bus,
+	w.service = service.New(service.Config{Store: s, KB: w.kb, Rigs: w.rigs, Needs: w.needs, Views: w.views, Events: reader, Commands: w.commands, Runs: w.runs, Daily: w.daily, Configs: configs, Bus: w.bus,
 		Join:  service.Join{ControlURL: "https://control.example:8443", BusURL: "tls://control.example:4222", Authority: pem, Fingerprint: "zxOCrk-QXpxDrwzUhb1zZ4", SigningKey: signer.Public().String()},
 		Build: "v0.1-test", Now: w.now, Rand: rand.Reader, Log: log})
 	w.server = httptest.NewTLSServer(dash.New(w.service, log, o))

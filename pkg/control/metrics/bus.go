@@ -50,6 +50,11 @@ var (
 		"taken, held already, refused for good, or refused for now and handed again.", "outcome")
 	reportsState = figure("reports_state", "1 for the state that the reading of reports is in: working, waiting or stopped.", "state")
 
+	configWritten = figure("config_written_total", "Values of the rigs' config that control wrote since it started.", "key")
+	configFailing = figure("config_failing", "Rigs whose value control can't make or write now.", "key")
+	configTaken   = figure("config_rigs_taken_total", "Values that the rigs' supervisors said last they took since they started.")
+	configRefused = figure("config_rigs_refused_total", "Messages of their config that they said they could not take.")
+
 	usersRigs  = figure("bus_users_rigs", "Rigs that may sign in to the message bus.")
 	usersTaken = figure("bus_users_taken_timestamp_seconds", "When the server last took the users file.")
 	usersUp    = figure("bus_users_taken", "1 if the server has taken the users file as it is now.")
@@ -85,6 +90,12 @@ func (b *bus) Collect(out chan<- prometheus.Metric) {
 		gauge(out, applyState, one(s.Apply.State == state), state)
 		gauge(out, reportsState, one(s.Reports.State == state), state)
 	}
+	for _, k := range s.Config.Keys {
+		count(out, configWritten, k.Written, k.Key)
+		gauge(out, configFailing, float64(k.Failing), k.Key)
+	}
+	count(out, configTaken, s.Config.Taken)
+	count(out, configRefused, s.Config.Refused)
 	gauge(out, usersRigs, float64(s.Users.Rigs))
 	gauge(out, usersUp, one(s.Users.Error == ""))
 	if !s.Users.TakenAt.IsZero() {

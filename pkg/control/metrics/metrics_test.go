@@ -40,10 +40,11 @@ func (b *busState) Server(context.Context) (service.Server, error) {
 	}
 	return *b.BusState.Server, nil
 }
-func (b *busState) Writer() service.Writer   { return b.BusState.Writer }
-func (b *busState) Apply() service.Apply     { return b.BusState.Apply }
-func (b *busState) Reports() service.Reports { return b.BusState.Reports }
-func (b *busState) Users() service.Users     { return b.BusState.Users }
+func (b *busState) Writer() service.Writer      { return b.BusState.Writer }
+func (b *busState) Apply() service.Apply        { return b.BusState.Apply }
+func (b *busState) Reports() service.Reports    { return b.BusState.Reports }
+func (b *busState) Config() service.ConfigState { return b.BusState.Config }
+func (b *busState) Users() service.Users        { return b.BusState.Users }
 
 // links and users stand for the bus where rigs ask for it.
 type links struct{}

@@ -84,6 +84,7 @@ var tags = []*huma.Tag{
 	{Name: tagRecord, Description: "What was done, by whom, and what waits for the owner"},
 	{Name: tagState, Description: "How control and the message bus are"},
 	{Name: tagTokens, Description: "Who may sign in"},
+	{Name: tagConfig, Description: "What the rigs are given: model routes, MCP servers, Git accesses"},
 	{Name: tagSupervisor, Description: "What a rig's supervisor calls"},
 }
 
@@ -96,6 +97,7 @@ const (
 	tagRecord     = "Record"
 	tagState      = "State"
 	tagTokens     = "Tokens"
+	tagConfig     = "Config"
 	tagSupervisor = "Supervisor"
 )
 

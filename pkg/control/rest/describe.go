@@ -47,6 +47,14 @@ var meanings = map[string]string{
 	"Champion": `
 		attempt: The attempt's number; 0 is the kit's own base
 		patch: SHA-256 of its patch`,
+	"ConfigCount": `
+		taken: Values taken
+		refused: Messages that could not be`,
+	"ConfigFigures": `
+		taken: Values it took since it started
+		refused: Messages it could not take
+		subjects: Both by the subject they came on
+		last_refused: Why it refused the last`,
 	"Count": `
 		name: What is counted`,
 	"Effect": `
@@ -67,7 +75,8 @@ var meanings = map[string]string{
 		build: The supervisor's version
 		started_at: When this supervisor started
 		relay: How far it has put its ledger on the bus
-		loops: Its loops, by name`,
+		loops: Its loops, by name
+		config: What it took of the rig's config`,
 	"KitSource": `
 		embedded: The name of a kit that ships; else git and commit say where it is
 		git: The https or ssh address of its repository, or for a rig that allows it a folder of the rig's machine

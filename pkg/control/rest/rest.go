@@ -57,6 +57,7 @@ func newAPI(s *service.Service, log *slog.Logger, bodyTimeout time.Duration) *AP
 	a.joinRoutes()
 	a.recordRoutes()
 	a.tokenRoutes()
+	a.configRoutes()
 	describe(a.huma.OpenAPI())
 	a.documentRoutes()
 	a.otherRoutes()

@@ -27,8 +27,10 @@ import (
 	"thermite/pkg/control/kb"
 	"thermite/pkg/control/needs"
 	"thermite/pkg/control/rest"
+	"thermite/pkg/control/rigconfig"
 	"thermite/pkg/control/rigs"
 	"thermite/pkg/control/runs"
+	"thermite/pkg/control/secrets"
 	"thermite/pkg/control/service"
 	"thermite/pkg/control/store"
 	"thermite/pkg/control/views"
@@ -91,10 +93,11 @@ func (b *busState) Server(context.Context) (service.Server, error) {
 	}
 	return *b.server, nil
 }
-func (b *busState) Writer() service.Writer   { return service.Writer{} }
-func (b *busState) Apply() service.Apply     { b.mu.Lock(); defer b.mu.Unlock(); return b.apply }
-func (b *busState) Reports() service.Reports { return service.Reports{State: service.PartWorking} }
-func (b *busState) Users() service.Users     { return service.Users{} }
+func (b *busState) Writer() service.Writer      { return service.Writer{} }
+func (b *busState) Apply() service.Apply        { b.mu.Lock(); defer b.mu.Unlock(); return b.apply }
+func (b *busState) Reports() service.Reports    { return service.Reports{State: service.PartWorking} }
+func (b *busState) Users() service.Users        { return service.Users{} }
+func (b *busState) Config() service.ConfigState { return service.ConfigState{} }
 
 // noLinks is a bus whose connections control can't see.
 type noLinks struct{}
@@ -156,8 +159,13 @@ func newWorld(t testing.TB, use ...func(*world, *service.Config)) *world {
 		t.Fatal(err)
 	}
 	w.commands = commands.New(commands.Config{Store: s, Needs: w.needs, Runs: w.runs, Signer: signer, Clock: w.clock.now, Rand: rand.Reader, Log: log})
+	secretsKey, err := secrets.New(bytes.Repeat([]byte{2}, 32), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	configs := rigconfig.New(rigconfig.Config{Store: s, Secrets: secretsKey, Signer: signer, Views: w.views, Clock: w.clock.now, Log: log})
 	c := service.Config{Store: s, KB: kb.New(kb.Config{Store: s, Dir: t.TempDir()}), Rigs: w.rigs, Needs: w.needs, Views: w.views, Events: events.NewReader(nil, w.views),
-		Commands: w.commands, Runs: w.runs, Daily: daily.New(s, w.clock.now), Bus: w.bus,
+		Commands: w.commands, Runs: w.runs, Daily: daily.New(s, w.clock.now), Configs: configs, Bus: w.bus,
 		Join:  service.Join{ControlURL: "https://control:8443", BusURL: "tls://control:4222", Authority: "PEM", Fingerprint: "F", SigningKey: signer.Public().String()},
 		Build: "test", Now: w.clock.now, Rand: rand.Reader, Log: log}
 	for _, u := range use {

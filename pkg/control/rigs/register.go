@@ -44,6 +44,9 @@ func (r *Rigs) Register(ctx context.Context, rig string, reg wire.Registration, 
 	if err := r.recordRegistered(ctx, by, rig, reg); err != nil {
 		return wire.Registered{}, err
 	}
+	if r.Registered != nil {
+		r.Registered()
+	}
 	place, err := r.Place(ctx, rig)
 	if err != nil {
 		return wire.Registered{}, err

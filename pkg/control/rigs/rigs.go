@@ -104,6 +104,9 @@ type Config struct {
 	Connections Connections
 	// Place gives where control is in a rig's events.
 	Place func(ctx context.Context, rig string) (wire.Place, error)
+	// Registered is told of each registration that control took: the rig's
+	// config is sealed to its seal key. It may be nil, and must not block.
+	Registered func()
 	// Clock and Rand give the time and what tokens are made of.
 	Clock func() time.Time
 	Rand  io.Reader

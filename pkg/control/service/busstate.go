@@ -55,12 +55,13 @@ type HealthStore struct {
 type BusState struct {
 	Link Link `json:"link" doc:"Control's own connection"`
 	// Server is absent, and ServerError says why, when it did not answer.
-	Server      *Server `json:"server,omitzero" doc:"The server; absent when it did not answer"`
-	ServerError string  `json:"server_error,omitzero" doc:"Why the server did not answer"`
-	Writer      Writer  `json:"writer" doc:"What publishes the rigs' events"`
-	Apply       Apply   `json:"apply" doc:"What applies them to control's store"`
-	Reports     Reports `json:"reports" doc:"What reads the rigs' reports"`
-	Users       Users   `json:"users" doc:"The server's users, which control writes"`
+	Server      *Server     `json:"server,omitzero" doc:"The server; absent when it did not answer"`
+	ServerError string      `json:"server_error,omitzero" doc:"Why the server did not answer"`
+	Writer      Writer      `json:"writer" doc:"What publishes the rigs' events"`
+	Apply       Apply       `json:"apply" doc:"What applies them to control's store"`
+	Reports     Reports     `json:"reports" doc:"What reads the rigs' reports"`
+	Users       Users       `json:"users" doc:"The server's users, which control writes"`
+	Config      ConfigState `json:"config" doc:"The rigs' config, which control writes and their supervisors take"`
 }
 
 // Server is the bus's server.

@@ -69,6 +69,7 @@ const (
 	CodeRunExists       Code = "run_exists"
 	CodeCommandOver     Code = "command_over"
 	CodeTooManyPending  Code = "too_many_commands"
+	CodeNoConfig        Code = "no_config"
 	CodeNoNeed          Code = "no_need"
 	CodeNeedStays       Code = "need_stays"
 	CodeNoToken         Code = "no_token"
@@ -127,6 +128,7 @@ var catalogue = map[Code]CodeInfo{
 	CodeRunExists:       {KindConflict, "The rig has, or had, a run of that name"},
 	CodeCommandOver:     {KindConflict, "The command has its outcome already"},
 	CodeTooManyPending:  {KindTooMany, "Too many of the rig's commands have no outcome yet"},
+	CodeNoConfig:        {KindNotFound, "There is no model route, MCP server or Git access of that name"},
 	CodeNoNeed:          {KindNotFound, "Nothing with that id needs the owner"},
 	CodeNoToken:         {KindNotFound, "There is no token with that id"},
 	CodeRigExists:       {KindConflict, "The name is, or was, another rig's"},

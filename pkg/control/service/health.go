@@ -36,6 +36,10 @@ func (s *Service) Bus(ctx context.Context, c Caller) (BusState, error) {
 	}
 	b := s.config.Bus
 	state := BusState{Link: b.Link(), Writer: b.Writer(), Apply: b.Apply(), Reports: b.Reports(), Users: b.Users()}
+	var err error
+	if state.Config, err = s.configState(ctx); err != nil {
+		return BusState{}, err
+	}
 	server, err := s.server.get(ctx, s.config)
 	if err != nil {
 		state.ServerError = err.Error()

@@ -17,6 +17,8 @@ type NewRun struct {
 	Lanes      uint64         `json:"lanes,omitzero" maximum:"64" doc:"How many trials may work at once; absent, one"`
 	Seed       uint64         `json:"seed,omitzero" maximum:"9007199254740991" doc:"Seeds what the run draws at random; absent, control draws one"`
 	Budget     *wire.Budget   `json:"budget,omitzero" doc:"What it may use; absent, it has no bound"`
+	GitAccess  string         `json:"git_access,omitzero" maxLength:"40" doc:"The Git access that its kit is fetched with" example:"kits"`
+	MCPServers []string       `json:"mcp_servers,omitempty" maxItems:"50" doc:"The MCP servers that its agents may use, by name"`
 }
 
 // Reason is why the owner has something done.

@@ -41,6 +41,8 @@ type Config struct {
 	Daily Daily
 	// KB is the knowledge base.
 	KB KB
+	// Configs are the rigs' config.
+	Configs Configs
 	// Bus says how control's parts on the bus are.
 	Bus Bus
 	// Join is what a new rig must know beside its name and token.
@@ -64,6 +66,8 @@ type Bus interface {
 	Apply() Apply
 	Reports() Reports
 	Users() Users
+	// Config is what control wrote of the rigs' config.
+	Config() ConfigState
 }
 
 // Service is control, as its surfaces see it.

@@ -41,6 +41,9 @@ func (s *Service) StartRun(ctx context.Context, c Caller, n NewRun, key string) 
 	if err != nil {
 		return Command{}, err
 	}
+	if err := s.checkNamed(ctx, c, n); err != nil {
+		return Command{}, err
+	}
 	do := func(ctx context.Context) (Command, error) {
 		if err := s.nameRun(ctx, r, n, &args); err != nil {
 			return Command{}, err
@@ -48,6 +51,9 @@ func (s *Service) StartRun(ctx context.Context, c Caller, n NewRun, key string) 
 		made, err := s.issue(ctx, c, commands.Order{Rig: r.Name, Args: args}, key)
 		if errors.Is(err, commands.ErrRunExists) {
 			err = runExists(r.Name, args.Run)
+		}
+		if args.GitAccess != "" || len(args.MCPServers) > 0 {
+			s.config.Configs.Changed() // staging waits for what it names
 		}
 		return made, err
 	}
@@ -58,7 +64,7 @@ func (s *Service) StartRun(ctx context.Context, c Caller, n NewRun, key string) 
 // name that nobody gave.
 func (s *Service) assignment(n NewRun) (wire.RunAssign, error) {
 	args := wire.RunAssign{Run: n.Run, Campaign: n.Campaign, Title: n.Title, Kit: n.Kit, Worker: n.Worker, WorkerArgs: n.WorkerArgs,
-		Lanes: max(n.Lanes, 1), Seed: n.Seed, Budget: n.Budget}
+		Lanes: max(n.Lanes, 1), Seed: n.Seed, Budget: n.Budget, GitAccess: n.GitAccess, MCPServers: n.MCPServers}
 	if n.Kit.Embedded != "" && !slices.Contains(kit.Names(), n.Kit.Embedded) {
 		return args, noKit("body.kit.embedded")
 	}

@@ -18,8 +18,10 @@ import (
 	"thermite/pkg/control/events"
 	"thermite/pkg/control/identity"
 	"thermite/pkg/control/needs"
+	"thermite/pkg/control/rigconfig"
 	"thermite/pkg/control/rigs"
 	"thermite/pkg/control/runs"
+	"thermite/pkg/control/secrets"
 	"thermite/pkg/control/store"
 	"thermite/pkg/control/views"
 	"thermite/pkg/wire"
@@ -57,10 +59,11 @@ func (b *still) Server(context.Context) (Server, error) {
 	b.asked++
 	return Server{Name: "thermite", Streams: []Stream{}}, b.fails
 }
-func (b *still) Writer() Writer   { return Writer{} }
-func (b *still) Apply() Apply     { return b.apply }
-func (b *still) Reports() Reports { return Reports{} }
-func (b *still) Users() Users     { return Users{} }
+func (b *still) Writer() Writer      { return Writer{} }
+func (b *still) Apply() Apply        { return b.apply }
+func (b *still) Reports() Reports    { return Reports{} }
+func (b *still) Users() Users        { return Users{} }
+func (b *still) Config() ConfigState { return ConfigState{} }
 
 type noLinks struct{}
 
@@ -105,7 +108,12 @@ func newWorld(t testing.TB) *world {
 		t.Fatal(err)
 	}
 	c := commands.New(commands.Config{Store: s, Needs: n, Runs: registry, Signer: signer, Clock: w.clock.now, Rand: rand.Reader, Log: log})
-	w.Service = New(Config{Store: s, Rigs: r, Needs: n, Views: v, Events: events.NewReader(nil, v), Commands: c, Runs: registry, Daily: daily.New(s, w.clock.now), Bus: w.bus, Build: "test",
+	secretsKey, err := secrets.New(bytes.Repeat([]byte{2}, 32), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	configs := rigconfig.New(rigconfig.Config{Store: s, Secrets: secretsKey, Signer: signer, Views: v, Clock: w.clock.now, Log: log})
+	w.Service = New(Config{Store: s, Rigs: r, Needs: n, Views: v, Events: events.NewReader(nil, v), Commands: c, Runs: registry, Daily: daily.New(s, w.clock.now), Configs: configs, Bus: w.bus, Build: "test",
 		Join: Join{SigningKey: signer.Public().String()}, Now: w.clock.now, Rand: rand.Reader, Log: log})
 	w.owner, w.reader = w.token(store.RoleOwner, identity.FirstToken), w.token(store.RoleReader, "wall")
 	return w

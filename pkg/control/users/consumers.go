@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -23,7 +22,7 @@ type Consumers struct {
 	js    jetstream.JetStream
 	users *Users
 	log   *slog.Logger
-	// has are the rigs whose consumers are known to be there.
+	// has are the consumers that are known to be there.
 	has map[string]bool
 	// said is the last failure that was logged.
 	said string
@@ -78,45 +77,54 @@ func (c *Consumers) say(err error) {
 // keep makes the consumers that are not known to be there.
 func (c *Consumers) keep(ctx context.Context) error {
 	for _, rig := range c.users.rigsNow() {
-		if c.has[rig] {
-			continue
+		for _, of := range consumers {
+			config := of.config(rig)
+			if c.has[config.Durable] {
+				continue
+			}
+			// The server answers nothing while it reloads.
+			err := bus.CallAPI(ctx, func(ctx context.Context) error {
+				_, err := c.js.CreateOrUpdateConsumer(ctx, of.stream, config)
+				return err
+			})
+			if err != nil {
+				return fmt.Errorf("making the consumer %s: %w", config.Durable, err)
+			}
+			c.has[config.Durable] = true
+			c.log.Debug("a rig's consumer on the bus was made", "rig", rig, "stream", of.stream)
 		}
-		// The server answers nothing while it reloads.
-		err := bus.CallAPI(ctx, func(ctx context.Context) error {
-			_, err := c.js.CreateOrUpdateConsumer(ctx, wire.StreamCommands, bus.CommandsConsumerConfig(rig))
-			return err
-		})
-		if err != nil {
-			return fmt.Errorf("making the consumer %s: %w", wire.CommandsConsumer(rig), err)
-		}
-		c.has[rig] = true
-		c.log.Debug("a rig's consumer on the bus was made", "rig", rig)
 	}
 	return nil
 }
 
+// consumers are those that each rig has.
+var consumers = []struct {
+	stream string
+	config func(rig string) jetstream.ConsumerConfig
+}{{wire.StreamCommands, bus.CommandsConsumerConfig}, {wire.StreamConfig, bus.ConfigConsumerConfig}}
+
 // read asks the server which consumers there are.
 func (c *Consumers) read(ctx context.Context) error {
-	var names []string
-	err := bus.CallAPI(ctx, func(ctx context.Context) error {
-		stream, err := c.js.Stream(ctx, wire.StreamCommands)
+	there := map[string]bool{}
+	for _, of := range consumers {
+		err := bus.CallAPI(ctx, func(ctx context.Context) error {
+			stream, err := c.js.Stream(ctx, of.stream)
+			if err != nil {
+				return err
+			}
+			list := stream.ConsumerNames(ctx)
+			for name := range list.Name() {
+				there[name] = true
+			}
+			return list.Err()
+		})
 		if err != nil {
-			return err
+			return fmt.Errorf("reading the consumers of %s: %w", of.stream, err)
 		}
-		list := stream.ConsumerNames(ctx)
-		names = names[:0]
-		for name := range list.Name() {
-			names = append(names, name)
-		}
-		return list.Err()
-	})
-	if err != nil {
-		return fmt.Errorf("reading the consumers of %s: %w", wire.StreamCommands, err)
 	}
-	slices.Sort(names)
-	for rig := range c.has {
-		if _, there := slices.BinarySearch(names, wire.CommandsConsumer(rig)); !there {
-			delete(c.has, rig)
+	for name := range c.has {
+		if !there[name] {
+			delete(c.has, name)
 		}
 	}
 	return nil

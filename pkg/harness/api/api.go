@@ -9,8 +9,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"thermite/pkg/harness/ledger"
@@ -34,6 +37,7 @@ type Config struct {
 	// KBQueue and KBOutbox are nil in a harness that does no work.
 	KBQueue    KBQueue
 	KBOutbox   KBOutbox
+	Routes     Routes
 	Signer     *wire.Signer
 	Rig, Build string
 	StartedAt  wire.Time
@@ -55,6 +59,7 @@ func New(cfg Config) *Server {
 	s.route(http.MethodPost, wire.HarnessResetPath, s.postReset)
 	s.route(http.MethodPost, wire.HarnessCommandsPath, s.postCommand)
 	s.kbRoutes()
+	s.routes(wire.HarnessConfigPath, map[string]handler{http.MethodGet: s.getConfig, http.MethodPut: s.putConfig})
 	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, &wire.HarnessProblem{Status: http.StatusNotFound, Code: wire.CodeNotFound,
 			Detail: "the harness has no path " + clip(r.URL.Path)})
@@ -67,11 +72,18 @@ type handler func(r *http.Request) (body []byte, err error)
 
 // route gives path its handler, for one method.
 func (s *Server) route(method, path string, h handler) {
+	s.routes(path, map[string]handler{method: h})
+}
+
+// routes gives path its handlers, by their methods.
+func (s *Server) routes(path string, by map[string]handler) {
+	methods := strings.Join(slices.Sorted(maps.Keys(by)), ", ")
 	s.mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != method {
-			w.Header().Set("Allow", method)
+		h := by[r.Method]
+		if h == nil {
+			w.Header().Set("Allow", methods)
 			s.refuse(w, r, &wire.HarnessProblem{Status: http.StatusMethodNotAllowed, Code: wire.CodeMethod,
-				Detail: path + " takes " + method + ", not " + clip(r.Method)})
+				Detail: path + " takes " + methods + ", not " + clip(r.Method)})
 			return
 		}
 		body, err := h(r)

@@ -43,8 +43,9 @@ type Control interface {
 
 // Stager fetches what commands bring.
 type Stager interface {
-	// Stage gives the name of the folder with the kit in the harness's inbox.
-	Stage(ctx context.Context, id string, source wire.KitSource) (folder string, err error)
+	// Stage gives the name of the folder with the kit in the harness's inbox;
+	// access is the Git access to fetch it with, or empty.
+	Stage(ctx context.Context, id string, source wire.KitSource, access string) (folder string, err error)
 	// Drop removes it.
 	Drop(id string) error
 }
@@ -292,7 +293,7 @@ func (l *Loop) read(data []byte, place uint64) (item, error) {
 	}
 	it.id, it.expires, it.run = c.ID, c.ExpiresAt.Time(), args.RunName()
 	if a, ok := args.(wire.RunAssign); ok && a.Kit.Git != "" {
-		it.source = &a.Kit
+		it.source, it.access = &a.Kit, a.GitAccess
 	}
 	return it, nil
 }

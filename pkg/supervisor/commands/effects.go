@@ -22,8 +22,8 @@ func (l *Loop) do(ctx context.Context, e effect) {
 	case toStage:
 		staging, stop := context.WithCancel(ctx)
 		l.stops[e.id] = stop
-		source := *it.source
-		l.beside(ctx, func() func(time.Time) []effect { return l.stage(staging, e.id, source) })
+		source, access := *it.source, it.access
+		l.beside(ctx, func() func(time.Time) []effect { return l.stage(staging, e.id, source, access) })
 	case toRenew:
 		l.beside(ctx, func() func(time.Time) []effect { return l.renew(ctx, e.id) })
 	case toHand:
@@ -61,7 +61,7 @@ func (l *Loop) ack(id string) {
 }
 
 // stage fetches what a command brings.
-func (l *Loop) stage(ctx context.Context, id string, source wire.KitSource) func(time.Time) []effect {
+func (l *Loop) stage(ctx context.Context, id string, source wire.KitSource, access string) func(time.Time) []effect {
 	select {
 	case l.stages <- struct{}{}:
 		defer func() { <-l.stages }()
@@ -69,7 +69,7 @@ func (l *Loop) stage(ctx context.Context, id string, source wire.KitSource) func
 	}
 	folder, err := "", ctx.Err()
 	if err == nil {
-		folder, err = l.cfg.Stager.Stage(ctx, id, source)
+		folder, err = l.cfg.Stager.Stage(ctx, id, source, access)
 	}
 	failed := ""
 	if err != nil {

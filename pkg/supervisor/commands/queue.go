@@ -35,9 +35,11 @@ type item struct {
 	seq     uint64
 	raw     jsontext.Value
 	expires time.Time
-	// run is what it is about, and source what it brings, if anything.
+	// run is what it is about, source what it brings, if anything, and access
+	// the Git access to fetch it with.
 	run    string
 	source *wire.KitSource
+	access string
 
 	phase phase
 	// folder is what was staged, and failed why it could not be.

@@ -114,7 +114,7 @@ func (s *stages) of(id string) chan error {
 	return s.waits[id]
 }
 
-func (s *stages) Stage(ctx context.Context, id string, _ wire.KitSource) (string, error) {
+func (s *stages) Stage(ctx context.Context, id string, _ wire.KitSource, _ string) (string, error) {
 	s.mu.Lock()
 	s.began = append(s.began, id)
 	s.mu.Unlock()

@@ -96,6 +96,27 @@ func (c *Client) Deliver(ctx context.Context, d wire.CommandDelivery) (wire.Comm
 	return wire.DecodeCommandAnswer(b)
 }
 
+// HandConfig hands the harness the key's value.
+func (c *Client) HandConfig(ctx context.Context, key, revision string, v wire.ConfigValue) error {
+	body, err := wire.EncodeConfigHand(revision, v)
+	if err != nil {
+		return err
+	}
+	if _, err := c.call(ctx, http.MethodPut, wire.HarnessConfigPath+key, nil, body); err != nil {
+		return fmt.Errorf("handing the harness its %s: %w", key, err)
+	}
+	return nil
+}
+
+// HeldConfig says which of the key's values the harness has.
+func (c *Client) HeldConfig(ctx context.Context, key string) (wire.ConfigHeld, error) {
+	b, err := c.call(ctx, http.MethodGet, wire.HarnessConfigPath+key, nil, nil)
+	if err != nil {
+		return wire.ConfigHeld{}, fmt.Errorf("asking the harness which %s it has: %w", key, err)
+	}
+	return wire.DecodeConfigHeld(b)
+}
+
 // get asks for something.
 func (c *Client) get(ctx context.Context, path string, query url.Values) ([]byte, error) {
 	return c.call(ctx, http.MethodGet, path, query, nil)

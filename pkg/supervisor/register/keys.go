@@ -87,6 +87,12 @@ func (k *SealKey) Public() (public wire.SealKey) {
 	return public
 }
 
+// OpenConfig opens what CONFIG holds for the rig's key, which control signed:
+// see wire.OpenConfig.
+func (k *SealKey) OpenConfig(control wire.PublicKey, rig, key string, b []byte) (wire.SealedConfig, wire.ConfigValue, error) {
+	return wire.OpenConfig(control, k.private, rig, key, b)
+}
+
 // String gives the public part.
 func (k *SealKey) String() string { return k.Public().String() }
 

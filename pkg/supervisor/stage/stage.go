@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,6 +25,9 @@ type Config struct {
 	Inbox string
 	// LocalKits lets a kit's address be a folder of this machine.
 	LocalKits bool
+	// GitAccess gives the Git access of that name, once control gave the rig
+	// one; nil: there are none.
+	GitAccess func(ctx context.Context, name string) (wire.GitAccess, error)
 	Now       func() time.Time
 	Log       *slog.Logger
 }
@@ -78,8 +82,9 @@ func (s *Stager) sweep() error {
 
 // Stage fetches the kit for the command with that id, and gives the name of
 // its folder in the inbox. What was staged for it before is taken as it is,
-// if it reads back as the kit that the command wants.
-func (s *Stager) Stage(ctx context.Context, id string, source wire.KitSource) (folder string, err error) {
+// if it reads back as the kit that the command wants. A Git access, if it
+// names one, is used for its own host alone.
+func (s *Stager) Stage(ctx context.Context, id string, source wire.KitSource, access string) (folder string, err error) {
 	if s.cfg.Inbox == "" {
 		return "", errors.New("this rig's supervisor can't stage a kit from git: it has no inbox (THERMITE_SUPERVISOR_INBOX)")
 	}
@@ -91,7 +96,11 @@ func (s *Stager) Stage(ctx context.Context, id string, source wire.KitSource) (f
 		return id, nil
 	}
 	began := s.cfg.Now()
-	staged, err := s.stage(ctx, source, into, filepath.Join(s.cfg.Inbox, unfinished+id))
+	signIn, err := s.access(ctx, source, access)
+	if err != nil {
+		return "", err
+	}
+	staged, err := s.stage(ctx, source, signIn, into, filepath.Join(s.cfg.Inbox, unfinished+id))
 	if err != nil {
 		return "", err
 	}
@@ -99,13 +108,32 @@ func (s *Stager) Stage(ctx context.Context, id string, source wire.KitSource) (f
 	return id, nil
 }
 
+// access gives what git signs in with; nil when nothing was named. It is in
+// memory and in git's environment alone.
+func (s *Stager) access(ctx context.Context, source wire.KitSource, name string) (*kit.Access, error) {
+	if name == "" {
+		return nil, nil
+	}
+	if s.cfg.GitAccess == nil {
+		return nil, fmt.Errorf("Git access %s: this rig's supervisor takes none", name)
+	}
+	has, err := s.cfg.GitAccess(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if u, err := url.Parse(source.Git); err != nil || u.Scheme != "https" || !strings.EqualFold(u.Host, has.Host) {
+		return nil, fmt.Errorf("Git access %s is for %s, and the kit is at %s: it goes to no other host, and by https alone", name, has.Host, source.Git)
+	}
+	return &kit.Access{Host: has.Host, Username: has.Username, Secret: has.Secret.Reveal()}, nil
+}
+
 // stage writes the kit to a folder of its own first, so that a stop leaves
 // none that looks whole.
-func (s *Stager) stage(ctx context.Context, source wire.KitSource, into, first string) (*kit.Staged, error) {
+func (s *Stager) stage(ctx context.Context, source wire.KitSource, signIn *kit.Access, into, first string) (*kit.Staged, error) {
 	if err := errors.Join(os.RemoveAll(first), os.RemoveAll(into)); err != nil {
 		return nil, fmt.Errorf("making room in the harness's inbox: %w", err)
 	}
-	staged, err := kit.Stage(ctx, kit.Source{Git: source.Git, Commit: source.Commit, Local: s.cfg.LocalKits}, first)
+	staged, err := kit.Stage(ctx, kit.Source{Git: source.Git, Commit: source.Commit, Local: s.cfg.LocalKits, Access: signIn}, first)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(first))
 	}

@@ -74,7 +74,7 @@ func TestAKitIsStagedForTheHarness(t *testing.T) {
 	dir, commit := repository(t)
 	inbox := filepath.Join(t.TempDir(), "inbox")
 	s := open(t, inbox, true)
-	folder, err := s.Stage(t.Context(), id, wire.KitSource{Git: dir, Commit: commit})
+	folder, err := s.Stage(t.Context(), id, wire.KitSource{Git: dir, Commit: commit}, "")
 	if err != nil || folder != id {
 		t.Fatalf("it is staged in %q, %v", folder, err)
 	}
@@ -89,7 +89,7 @@ func TestAKitIsStagedForTheHarness(t *testing.T) {
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := open(t, inbox, true).Stage(t.Context(), id, wire.KitSource{Git: dir, Commit: commit, Digest: staged.Digest}); err != nil {
+	if _, err := open(t, inbox, true).Stage(t.Context(), id, wire.KitSource{Git: dir, Commit: commit, Digest: staged.Digest}, ""); err != nil {
 		t.Errorf("staged again: %v", err)
 	}
 	if err := s.Drop(id); err != nil || len(names(t, inbox)) > 0 {
@@ -111,14 +111,14 @@ func TestWhatCantBeStagedLeavesNothing(t *testing.T) {
 		"no such commit":          {true, wire.KitSource{Git: dir, Commit: strings.Repeat("0", 40)}, "git fetch"},
 		"no such repository":      {true, wire.KitSource{Git: filepath.Join(dir, "nothing"), Commit: commit}, "git fetch"},
 	} {
-		if _, err := open(t, inbox, c.local).Stage(t.Context(), id, c.from); err == nil || !strings.Contains(err.Error(), c.says) {
+		if _, err := open(t, inbox, c.local).Stage(t.Context(), id, c.from, ""); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if got := names(t, inbox); len(got) > 0 {
 			t.Errorf("%s leaves %q", name, got)
 		}
 	}
-	if _, err := open(t, "", true).Stage(t.Context(), id, wire.KitSource{Git: dir, Commit: commit}); err == nil || !strings.Contains(err.Error(), "THERMITE_SUPERVISOR_INBOX") {
+	if _, err := open(t, "", true).Stage(t.Context(), id, wire.KitSource{Git: dir, Commit: commit}, ""); err == nil || !strings.Contains(err.Error(), "THERMITE_SUPERVISOR_INBOX") {
 		t.Errorf("without an inbox: %v", err)
 	}
 }
