@@ -15,7 +15,7 @@ import (
 
 func rigCommand(a *app) *cobra.Command {
 	return group("rig", "make rigs, list them, and see what they do",
-		rigListCommand(a), rigShowCommand(a), rigEventsCommand(a), rigHistoryCommand(a), rigDailyCommand(a),
+		rigListCommand(a), rigShowCommand(a), rigEventsCommand(a), rigHistoryCommand(a), rigDailyCommand(a), rigSpaceCommand(a),
 		rigAddCommand(a), rigJoinCommand(a), rigAcceptKeyCommand(a), rigTokenCommand(a), rigRetireCommand(a), rigRestoreCommand(a))
 }
 

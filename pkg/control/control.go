@@ -34,6 +34,7 @@ import (
 	"thermite/pkg/control/runs"
 	"thermite/pkg/control/secrets"
 	"thermite/pkg/control/service"
+	"thermite/pkg/control/space"
 	"thermite/pkg/control/store"
 	"thermite/pkg/control/users"
 	"thermite/pkg/control/views"
@@ -55,6 +56,7 @@ type Control struct {
 	daily     *daily.Reports
 	kb        *kb.KB
 	configs   *rigconfig.Configs
+	space     *space.Space
 	listener  net.Listener
 	tls       *tls.Config
 	// apply is there once the views are built.
@@ -104,7 +106,7 @@ func (c *Control) open(ctx context.Context) (err error) {
 	c.needs = needs.New(c.store, c.config.Now)
 	c.commands = commands.New(commands.Config{Store: c.store, Needs: c.needs, Runs: c.runs, Signer: c.identity.Signer,
 		Clock: c.config.Now, Rand: c.config.Rand, Log: c.config.Log})
-	c.daily = daily.New(c.store, c.config.Now)
+	c.daily, c.space = daily.New(c.store, c.config.Now), space.New(c.store, c.config.Now)
 	c.kb = kb.New(kb.Config{Store: c.store, Runs: c.runs, Dir: c.config.kbFilesDir(), Clock: c.config.Now, Log: c.config.Log})
 	key, err := secrets.Open(c.config.StateDir, c.config.Rand)
 	if err != nil {

@@ -28,6 +28,9 @@ var seed = map[string]any{
 	"MaxAskBytes":        1 << 20,            // ours
 	"MaxBodyBytes":       1 << 20,            // ours
 	"MaxDailyCharacters": 200_000,            // "at most 200,000 characters"
+	"MaxSpaceItems":      2000,               // ours
+	"MaxSpaceGone":       200,                // ours
+	"SpaceEvery":         10 * time.Minute,   // "every 10 minutes, and after each removal"
 	"DailyLook":          time.Minute,        // ours
 	"MaxCommandBytes":    1 << 20,            // ours
 	"MaxCommandsWaiting": 100,                // "It holds up to 100 commands for each rig"

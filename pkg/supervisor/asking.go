@@ -2,12 +2,14 @@ package supervisor
 
 import (
 	"context"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"thermite/pkg/supervisor/asks"
 	"thermite/pkg/supervisor/daily"
 	"thermite/pkg/supervisor/kb"
+	"thermite/pkg/supervisor/space"
 	"thermite/pkg/wire"
 )
 
@@ -16,6 +18,7 @@ type asking struct {
 	daily *daily.Loop
 	// relay asks what trials ask of the knowledge base.
 	relay *kb.Relay
+	space *space.Loop
 }
 
 // startAsking makes them.
@@ -25,6 +28,7 @@ func (s *Supervisor) startAsking(asker *asks.Asker) *asking {
 		daily: daily.New(daily.Config{Rig: s.cfg.Rig, Harness: s.harness, Control: on, At: s.cfg.DailyAt, File: s.cfg.dailyPath(),
 			Every: s.times.DailyLook, Now: s.cfg.Now, Log: s.cfg.Log}),
 		relay: kb.NewRelay(kb.RelayConfig{Harness: s.harness, Control: on, Log: s.cfg.Log}),
+		space: space.New(space.Config{Harness: s.harness, Control: on, Every: s.times.Space, Retry: time.Duration(s.cfg.Poll), Log: s.cfg.Log}),
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -37,6 +41,7 @@ func (a *asking) run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return a.daily.Run(ctx) })
 	g.Go(func() error { return a.relay.Run(ctx) })
+	g.Go(func() error { return a.space.Run(ctx) })
 	return g.Wait()
 }
 
@@ -45,7 +50,7 @@ func (a *asking) figures(loops map[string]wire.LoopFigures) {
 	if a == nil {
 		return
 	}
-	loops["daily"] = a.daily.State()
+	loops["daily"], loops["space"] = a.daily.State(), a.space.State()
 	loops["kb"] = a.relay.State()
 }
 
@@ -63,4 +68,14 @@ func (o onLinkAsks) Daily(ctx context.Context, report wire.DailyAsk) (string, er
 	ctx, cancel := o.link.while(ctx)
 	defer cancel()
 	return o.Asker.Daily(ctx, report)
+}
+
+// Space implements space.Control.
+func (o onLinkAsks) Space(ctx context.Context, report wire.SpaceReport) error {
+	if err := o.link.check(); err != nil {
+		return err
+	}
+	ctx, cancel := o.link.while(ctx)
+	defer cancel()
+	return o.Asker.Space(ctx, report)
 }

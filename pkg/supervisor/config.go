@@ -73,6 +73,8 @@ type Times struct {
 	DailyLook time.Duration
 	// GitAccess is how long staging waits for a Git access.
 	GitAccess time.Duration
+	// Space is how often it tells what the rig keeps.
+	Space time.Duration
 }
 
 // The waits that the seed does not name.
@@ -90,7 +92,7 @@ func (t Times) withDefaults() Times {
 	}{
 		{&t.Register, wire.RegisterRetry}, {&t.Call, wire.CallTimeout}, {&t.Ask, wire.AskTimeout},
 		{&t.Publish, publishTimeout}, {&t.Harness, harnessTimeout},
-		{&t.DailyLook, wire.DailyLook},
+		{&t.DailyLook, wire.DailyLook}, {&t.Space, wire.SpaceEvery},
 	} {
 		if *d.at == 0 {
 			*d.at = d.fallback

@@ -140,11 +140,11 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	taking, err := s.startCommands(nc, asker, relay)
+	asking := s.startAsking(asker)
+	taking, err := s.startCommands(nc, asker, relay, asking)
 	if err != nil {
 		return err
 	}
-	asking := s.startAsking(asker)
 	config, err := s.startConfig(nc, asker)
 	if err != nil {
 		return err
@@ -179,9 +179,15 @@ func (s *Supervisor) startRelay(nc *nats.Conn, asker *asks.Asker, files *kb.File
 
 // startCommands makes the loop that takes commands. An outcome is reported
 // soon: somebody may wait for it.
-func (s *Supervisor) startCommands(nc *nats.Conn, asker *asks.Asker, relay *reports.Loop) (*commands.Loop, error) {
+func (s *Supervisor) startCommands(nc *nats.Conn, asker *asks.Asker, relay *reports.Loop, asking *asking) (*commands.Loop, error) {
+	soon := func(kind string) {
+		relay.Soon()
+		if kind == wire.CommandSpaceRemove {
+			asking.space.Soon()
+		}
+	}
 	taking, err := commands.New(nc, commands.Config{Rig: s.cfg.Rig, Harness: s.harness, Control: asker, Stager: s.stager,
-		OnOutcome: relay.Soon, Now: s.cfg.Now, Log: s.cfg.Log})
+		OnOutcome: soon, Now: s.cfg.Now, Log: s.cfg.Log})
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,8 @@ package wire_test
 
 import (
 	"bytes"
+	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -95,6 +97,110 @@ func FuzzDecodeDailyAsk(f *testing.F) {
 			return
 		}
 		if _, err := wire.EncodeDailyAsk(a); err != nil {
+			t.Fatalf("%q can't be encoded again: %v", b, err)
+		}
+	})
+}
+
+func spaceReport() wire.SpaceReport {
+	at := wire.At(time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC))
+	return wire.NewSpaceReport("ledger0000000000000000000a", at, []wire.SpaceItem{
+		{Kind: wire.SpaceBuild, Run: "r", Name: "a", At: at, Bytes: 1, Files: 1, Open: true},
+		{Kind: wire.SpacePatches, Name: "b", At: at, Bytes: 5, Files: 2},
+	})
+}
+
+// Promise: what a rig keeps comes over as it is, the largest first; what is
+// wrong with it is refused by its field, and as many things as may be fit.
+func TestSpaceAsks(t *testing.T) {
+	ask := wire.SpaceAsk{Nonce: "n", Space: spaceReport()}
+	b, err := wire.EncodeSpaceAsk(ask)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := wire.DecodeSpaceAsk(b)
+	if diff := cmp.Diff(ask, got, timesEqual); err != nil || diff != "" || got.Space.Items[0].Name != "b" {
+		t.Fatalf("%v (-sent +got):\n%s", err, diff)
+	}
+	for says, change := range map[string]func(*wire.SpaceReport){
+		"space.items[0].kind":   func(r *wire.SpaceReport) { r.Items[0].Kind = "lanes" },
+		"run name":              func(r *wire.SpaceReport) { r.Items[0].Run = "A" },
+		"space.items[1].name":   func(r *wire.SpaceReport) { r.Items[1].Name = "" },
+		"space.items[0].bytes":  func(r *wire.SpaceReport) { r.Items[0].Bytes = 1 << 60 },
+		"ledger":                func(r *wire.SpaceReport) { r.Ledger = "" },
+		"space.left_out_bytes":  func(r *wire.SpaceReport) { r.LeftOutBytes = 1 << 60 },
+		"2001 entries, at most": func(r *wire.SpaceReport) { r.Items = slices.Repeat(r.Items[:1], wire.MaxSpaceItems+1) },
+	} {
+		bad := wire.SpaceAsk{Nonce: "n", Space: spaceReport()}
+		change(&bad.Space)
+		b, err := json.Marshal(bad)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := wire.DecodeSpaceAsk(b); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v, want words with %q", err, says)
+		}
+	}
+	item := spaceReport().Items[0]
+	item.Name = strings.Repeat("x", 100)
+	many := wire.NewSpaceReport("ledger0000000000000000000a", item.At, slices.Repeat([]wire.SpaceItem{item}, wire.MaxSpaceItems+3))
+	b, err = wire.EncodeSpaceAsk(wire.SpaceAsk{Nonce: "n", Space: many})
+	if err != nil || len(b) > wire.MaxAskBytes || many.LeftOut != 3 || many.LeftOutBytes != 15 {
+		t.Errorf("%d bytes, %d left out: %v", len(b), many.LeftOut, err)
+	}
+}
+
+// Promise: a space.remove names what it removes, and takes nothing of an open
+// run, of a champion or in use.
+func TestWhatIsRemoved(t *testing.T) {
+	for says, a := range map[string]wire.SpaceRemove{
+		"kinds has 0 entries":    {},
+		`kinds "lanes"`:          {Kinds: []string{"lanes"}},
+		"kinds names kit twice":  {Kinds: []string{"kit", "kit"}},
+		"run name":               {Kinds: []string{"kit"}, Run: "A"},
+		"why has":                {Kinds: []string{"kit"}, Why: strings.Repeat("x", 100_000)},
+		"kinds has 6 entries, w": {Kinds: slices.Repeat([]string{"kit"}, 6)},
+	} {
+		if err := a.Check(); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%+v: %v, want words with %q", a, err, says)
+		}
+	}
+	day := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
+	item := wire.SpaceItem{Kind: wire.SpaceKit, Run: "r", Name: "n", At: wire.At(day)}
+	for _, c := range []struct {
+		a    wire.SpaceRemove
+		i    func(*wire.SpaceItem)
+		want bool
+	}{
+		{wire.SpaceRemove{Kinds: []string{"kit"}}, func(*wire.SpaceItem) {}, true},
+		{wire.SpaceRemove{Kinds: []string{"build", "kit"}, Run: "r", Before: wire.At(day.Add(1000))}, func(*wire.SpaceItem) {}, true},
+		{wire.SpaceRemove{Kinds: []string{"build"}}, func(*wire.SpaceItem) {}, false},
+		{wire.SpaceRemove{Kinds: []string{"kit"}, Run: "other"}, func(*wire.SpaceItem) {}, false},
+		{wire.SpaceRemove{Kinds: []string{"kit"}, Before: wire.At(day)}, func(*wire.SpaceItem) {}, false},
+		{wire.SpaceRemove{Kinds: []string{"kit"}}, func(i *wire.SpaceItem) { i.Open = true }, false},
+		{wire.SpaceRemove{Kinds: []string{"kit"}}, func(i *wire.SpaceItem) { i.Champion = true }, false},
+		{wire.SpaceRemove{Kinds: []string{"kit"}}, func(i *wire.SpaceItem) { i.Busy = true }, false},
+	} {
+		i := item
+		c.i(&i)
+		if got := c.a.Wants(i); got != c.want {
+			t.Errorf("%+v of %+v: %v", c.a, i, got)
+		}
+	}
+}
+
+func FuzzDecodeSpaceAsk(f *testing.F) {
+	b, err := wire.EncodeSpaceAsk(wire.SpaceAsk{Nonce: "n", Space: spaceReport()})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		a, err := wire.DecodeSpaceAsk(b)
+		if err != nil {
+			return
+		}
+		if _, err := wire.EncodeSpaceAsk(a); err != nil {
 			t.Fatalf("%q can't be encoded again: %v", b, err)
 		}
 	})

@@ -41,12 +41,16 @@ var bodyKinds = []bodyKind{ofKind[wire.LedgerOpened](), ofKind[wire.RunCreated](
 	ofKind[wire.Attempt](), ofKind[wire.Build](), ofKind[wire.Check](), ofKind[wire.Measure](), ofKind[wire.Verdict](),
 	ofKind[wire.Champion](), ofKind[wire.Disqualified](), ofKind[wire.Advice](), ofKind[wire.Source](),
 	ofKind[wire.Document](), ofKind[wire.RigCheck](), ofKind[wire.Rejudged](), ofKind[wire.CommandTaken](),
-	ofKind[wire.CommandRejected](), ofKind[wire.OwnerMessage]()}
+	ofKind[wire.CommandRejected](), ofKind[wire.OwnerMessage](), ofKind[wire.SpaceRemoved]()}
 
 // drawInto fills v; good values of texts with a fixed form are likely.
 func drawInto(t *rapid.T, v reflect.Value, name string) {
 	switch v.Kind() {
 	case reflect.Struct:
+		if at, ok := v.Addr().Interface().(*wire.Time); ok {
+			*at = wire.At(time.Unix(rapid.Int64Range(1, 1<<31).Draw(t, "time"), 0))
+			return
+		}
 		for i := range v.NumField() {
 			drawInto(t, v.Field(i), v.Type().Field(i).Name)
 		}
@@ -83,6 +87,7 @@ func drawText(t *rapid.T, name string) string {
 		"Op": wire.QueueOps, "Direction": {"min", "max"}, "Campaign": {"circles"}, "Kit": {"bytecount"},
 		"Before": {"", "abcdefgh"}, "Patch": {"", strings.Repeat("0a", 32)}, "Digest": {"", strings.Repeat("0a", 32)},
 		"Embedded": {"", "bytecount"}, "Git": {"", "https://example.org/kit.git"}, "Commit": {"", strings.Repeat("0a", 20)},
+		"Command": {strings.Repeat("a2", 13)}, "Kind": wire.SpaceKinds, "Run": {"", "pack26"}, "Name": {"one"},
 		"ID": {strings.Repeat("a2", 13)}}[name]
 	if len(likely) > 0 && rapid.IntRange(0, 9).Draw(t, "likely") > 0 {
 		return rapid.SampledFrom(likely).Draw(t, name)
@@ -170,6 +175,7 @@ func TestBodiesThatAreWrong(t *testing.T) {
 		{wire.Champion{Score: &nan}, "score"},
 		{wire.Disqualified{}, "attempt"},
 		{wire.Rejudged{}, "attempt"},
+		{wire.SpaceRemoved{Command: "x"}, "command"},
 		{wire.CommandTaken{ID: "x", Command: wire.CommandRunPause, Outcome: wire.CommandApplied}, "id"},
 		{wire.CommandTaken{ID: strings.Repeat("a2", 13), Command: wire.CommandRunPause, Outcome: "done"}, "outcome"},
 		{wire.CommandRejected{}, "why"},

@@ -22,6 +22,7 @@ const (
 	CommandTrialStop         = "trial.stop"
 	CommandAttemptDisqualify = "attempt.disqualify"
 	CommandAttemptRejudge    = "attempt.rejudge"
+	CommandSpaceRemove       = "space.remove"
 )
 
 // CommandKinds are the kinds that a rig of this build knows. The further ones
@@ -30,6 +31,7 @@ var CommandKinds = []string{
 	CommandRunAssign, CommandRunSettings, CommandRunPause, CommandRunResume, CommandRunStop,
 	CommandQueueAdd, CommandQueueMove, CommandQueueEdit, CommandQueueDrop,
 	CommandTrialMessage, CommandTrialStop, CommandAttemptDisqualify, CommandAttemptRejudge,
+	CommandSpaceRemove,
 }
 
 // Arguments are a command's arguments, of the type for its kind.
@@ -72,6 +74,8 @@ func (c Command) Arguments() (Arguments, error) {
 		return arguments[AttemptDisqualify](c)
 	case CommandAttemptRejudge:
 		return arguments[AttemptRejudge](c)
+	case CommandSpaceRemove:
+		return arguments[SpaceRemove](c)
 	}
 	return nil, fmt.Errorf("kind %q: %w", clip(c.Kind), ErrUnknownCommand)
 }

@@ -64,6 +64,9 @@ func anyArguments() *rapid.Generator[wire.Arguments] {
 			title, lanes := shortText(1, 300).Draw(t, "title"), rapid.Uint64Range(1, wire.MaxLanes).Draw(t, "lanes")
 			return wire.RunChange{Run: run, RunSettings: wire.RunSettings{Title: &title, Lanes: &lanes, Budget: budget.Draw(t, "budget")}}
 		}),
+		of(func(t *rapid.T, run string) wire.Arguments {
+			return wire.SpaceRemove{Kinds: wire.SpaceKinds[:rapid.IntRange(1, len(wire.SpaceKinds)).Draw(t, "kinds")], Run: run, Why: why.Draw(t, "why")}
+		}),
 		of(func(t *rapid.T, run string) wire.Arguments { return wire.RunPause{Run: run, Why: why.Draw(t, "why")} }),
 		of(func(t *rapid.T, run string) wire.Arguments { return wire.RunResume{Run: run, Why: why.Draw(t, "why")} }),
 		of(func(t *rapid.T, run string) wire.Arguments { return wire.RunStop{Run: run, Why: why.Draw(t, "why")} }),

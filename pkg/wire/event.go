@@ -63,6 +63,8 @@ const (
 	KindRejudged = "rejudged"
 	// KindKBItem is an item for the knowledge base.
 	KindKBItem = "kb_item"
+	// KindSpaceRemoved is what a command removed of what the rig kept.
+	KindSpaceRemoved = "space_removed"
 )
 
 // kinds are all of them.
@@ -70,7 +72,7 @@ var kinds = []string{
 	KindLedgerOpened, KindRunCreated, KindRunSettings, KindRunPaused, KindRunResumed, KindRunEnded, KindQueue, KindTrialStarted,
 	KindTrialEnded, KindAgentPrompt, KindModelCall, KindAttempt, KindBuild, KindCheck, KindMeasure, KindVerdict, KindChampion,
 	KindDisqualified, KindAdvice, KindSource, KindDocument, KindRigCheck, KindCommand, KindCommandRejected,
-	KindOwnerMessage, KindRejudged, KindKBItem,
+	KindOwnerMessage, KindRejudged, KindSpaceRemoved, KindKBItem,
 }
 
 // KnownKind says that kind is one of the Kind constants.

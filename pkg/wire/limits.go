@@ -46,6 +46,11 @@ const (
 	// most.
 	MaxDailyCharacters = 200_000
 
+	// MaxSpaceItems is how many things a rig names of what it keeps, and
+	// MaxSpaceGone how many an event names of what was removed.
+	MaxSpaceItems = 2000
+	MaxSpaceGone  = 200
+
 	// MaxBodyBytes is the largest body of a registration, and of any other
 	// call to control's API that states no limit of its own.
 	MaxBodyBytes = 1 << 20
@@ -161,6 +166,9 @@ const (
 
 	// DailyLook is how often a supervisor looks whether a daily report is due.
 	DailyLook = time.Minute
+
+	// SpaceEvery is how often a supervisor says what its rig keeps.
+	SpaceEvery = 10 * time.Minute
 
 	// CallTimeout ends a call over HTTPS that hangs.
 	CallTimeout = 5 * time.Minute

@@ -45,6 +45,8 @@ type Config struct {
 	Daily Daily
 	// KB may be nil: then nothing about the knowledge base is answered.
 	KB KB
+	// Space may be nil: then nobody is told what the rigs keep.
+	Space Space
 	// Place gives where control is in the rig's events.
 	Place func(ctx context.Context, rig string) (wire.Place, error)
 	// Build says why control does not work with a supervisor's build; nil: it
@@ -169,6 +171,11 @@ func (a *Asks) kinds() map[string]func(ctx context.Context, rig string, ask []by
 	if a.Commands != nil {
 		kinds["renew"] = func(ctx context.Context, rig string, ask []byte) ([]byte, error) {
 			return wire.EncodeRenewAnswer(a.Signer, a.renew(ctx, rig, ask))
+		}
+	}
+	if a.Space != nil {
+		kinds["space"] = func(ctx context.Context, rig string, ask []byte) ([]byte, error) {
+			return wire.EncodeSpaceAnswer(a.Signer, a.space(ctx, rig, ask))
 		}
 	}
 	if a.Daily != nil {

@@ -12,6 +12,31 @@ type Daily interface {
 	Take(ctx context.Context, rig string, a wire.DailyAsk) (id string, err error)
 }
 
+// Space keeps what the rigs keep.
+type Space interface {
+	Take(ctx context.Context, rig string, r wire.SpaceReport) error
+}
+
+// space keeps what a rig says that it keeps.
+func (a *Asks) space(ctx context.Context, rig string, data []byte) wire.SpaceAnswer {
+	answer := wire.SpaceAnswer{Rig: rig}
+	ask, err := wire.DecodeSpaceAsk(data)
+	if err != nil {
+		answer.Refused = err.Error()
+		return answer
+	}
+	answer.Nonce = ask.Nonce
+	if answer.Refused, err = a.unknown(ctx, rig); err == nil && answer.Refused == "" {
+		err = a.Space.Take(ctx, rig, ask.Space)
+	}
+	if err != nil {
+		a.Log.Error("what a rig keeps is not kept", "rig", rig, "err", err)
+		answer.Refused = textFailed
+	}
+	answer.OK = answer.Refused == ""
+	return answer
+}
+
 // daily keeps a rig's report of a day.
 func (a *Asks) daily(ctx context.Context, rig string, data []byte) wire.DailyAnswer {
 	answer := wire.DailyAnswer{Rig: rig}

@@ -10,6 +10,7 @@ import (
 	"thermite/pkg/control/asks"
 	"thermite/pkg/control/daily"
 	"thermite/pkg/control/recordtest"
+	"thermite/pkg/control/space"
 	"thermite/pkg/wire"
 )
 
@@ -145,5 +146,51 @@ func TestRefusedDays(t *testing.T) {
 		if rows, err := kept.List(t.Context(), rig, "", 10); err != nil || len(rows) != 0 {
 			t.Errorf("control keeps %+v of rig %s: %v", rows, rig, err)
 		}
+	}
+}
+
+func (w *world) space(rig string, report wire.SpaceReport) wire.SpaceAnswer {
+	w.t.Helper()
+	b, err := wire.EncodeSpaceAsk(wire.SpaceAsk{Nonce: "n", Space: report})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	a, err := wire.DecodeSpaceAnswer(w.key.Public(), rig, "n", w.request(rig, "space", b))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return a
+}
+
+// Promise: control keeps what a rig keeps, the newest alone, of each rig its
+// own; a retired or unknown rig's is refused in words.
+func TestWhatRigsKeep(t *testing.T) {
+	var kept *space.Space
+	w := keeping(t, func(r *recordtest.Record, c *asks.Config) { kept = space.New(r.Store, r.Now); c.Space = kept }, "alpha", "beta", "gone")
+	w.Bus.AddRig("ghost")
+	if err := w.Retire("gone"); err != nil {
+		t.Fatal(err)
+	}
+	report := func(bytes uint64) wire.SpaceReport {
+		at := wire.At(recordtest.Began)
+		return wire.NewSpaceReport("ledger0000000000000000000a", at, []wire.SpaceItem{{Kind: wire.SpaceKit, Name: "k", At: at, Bytes: bytes, Files: 1}})
+	}
+	for _, bytes := range []uint64{5, 7} {
+		if a := w.space("alpha", report(bytes)); !a.OK || a.Refused != "" {
+			t.Errorf("the answer is %+v", a)
+		}
+	}
+	w.space("beta", report(9))
+	if r, at, err := kept.Get(t.Context(), "alpha"); err != nil || len(r.Items) != 1 || r.Items[0].Bytes != 7 || at.IsZero() {
+		t.Errorf("control keeps %+v at %s: %v", r, at, err)
+	}
+	for rig, words := range map[string]string{"ghost": "control knows no rig ghost", "gone": "rig gone is retired"} {
+		if a := w.space(rig, report(1)); a.Refused != words || a.OK {
+			t.Errorf("rig %s's answer is %+v", rig, a)
+		}
+	}
+	a, err := wire.DecodeSpaceAnswer(w.key.Public(), "alpha", "", w.request("alpha", "space", []byte(`{"nonce":"n","space":{"ledger":"x"}}`)))
+	if err != nil || !strings.Contains(a.Refused, "reading a space ask") || a.OK {
+		t.Errorf("one that can't be read: %+v, %v", a, err)
 	}
 }

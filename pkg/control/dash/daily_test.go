@@ -1,6 +1,7 @@
 package dash_test
 
 import (
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -60,5 +61,52 @@ func TestDailyReports(t *testing.T) {
 	}
 	if p := v.get("/rigs/alpha/daily/2026-01-01"); p.status != 404 {
 		t.Errorf("a day without a report: %d", p.status)
+	}
+}
+
+// keeps has the rig say what it keeps.
+func (w *world) keeps(rig string) {
+	w.t.Helper()
+	at := wire.At(w.now().Add(-time.Hour))
+	r := wire.NewSpaceReport(ledger, at, []wire.SpaceItem{
+		{Kind: wire.SpaceBuild, Run: "evil-1", Name: evil, At: at, Bytes: 41 << 20, Files: 300, Champion: true},
+		{Kind: wire.SpaceSetup, Run: "evil-1", Name: "kit-9f8e7d6c5b4a39281706f5e4", At: at, Bytes: 120 << 20, Files: 4100, Open: true},
+		{Kind: wire.SpaceRepository, Name: "ledger-old-1", At: at, Bytes: 3 << 20, Files: 40},
+		{Kind: wire.SpacePatches, Name: "of attempts that did not win", At: at, Bytes: 9 << 20, Files: 900},
+	})
+	r.DiskBytes, r.DiskFree = 100<<30, 12<<30
+	if err := w.space.Take(w.t.Context(), rig, r); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// Promise: a rig's space page says what it keeps, and its button has the rig
+// remove the kinds that were chosen; a reader has no button.
+func TestSpaceOfARig(t *testing.T) {
+	w := newWorld(t, dash.Options{})
+	w.busy()
+	owner, reader := w.signedIn(w.owner), w.signedIn(w.reader)
+	page := reader.get("/rigs/alpha/space").body
+	for _, want := range []string{"a champion needs it", "its run is open", "it can go", "173 MiB", "12.0 MiB"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page has no %q", want)
+		}
+	}
+	if strings.Contains(page, "space/remove") {
+		t.Error("a reader has the button")
+	}
+	if p := owner.post("/rigs/alpha/space/remove", url.Values{}); p.status != 422 || !strings.Contains(p.body, "choose at least one kind") {
+		t.Errorf("no kind: %d", p.status)
+	}
+	p := owner.post("/rigs/alpha/space/remove", url.Values{"kind": {wire.SpacePatches, wire.SpaceRepository, "nonsense"}, "why": {"room"}, "key": {"k1"}})
+	if p.status != 303 || !strings.HasPrefix(p.header.Get("Location"), "/rigs/alpha/space?command=") {
+		t.Fatalf("freeing space: %d %s", p.status, p.header.Get("Location"))
+	}
+	c := w.pending("alpha")
+	if c.Kind != wire.CommandSpaceRemove || string(c.Args) != `{"kinds":["repository","patches"],"why":"room"}` {
+		t.Errorf("the command is %s %s", c.Kind, c.Args)
+	}
+	if p := owner.get(p.header.Get("Location")); !strings.Contains(p.body, "On its way to the rig") {
+		t.Errorf("the page after it: %s", p.body)
 	}
 }

@@ -79,6 +79,8 @@ func (d *Dash) routes() *http.ServeMux {
 	read("/rigs/{rig}/history", d.history)
 	read("/rigs/{rig}/daily", d.daily)
 	read("/rigs/{rig}/daily/{day}", d.dailyOf)
+	read("/rigs/{rig}/space", d.space)
+	change("/rigs/{rig}/space/remove", d.removeSpace)
 	read("/rigs/{rig}/minutes.csv", d.minutesCSV)
 	read("/rigs/{rig}/hours.csv", d.hoursCSV)
 	read("/rigs/{rig}/events", d.events)

@@ -50,6 +50,7 @@ func (w *world) busy() {
 	}
 	w.reregister("beta")
 	w.dailies("alpha")
+	w.keeps("alpha")
 	w.publish("alpha", evilEvents()...)
 	w.ledger = earlier
 	w.publish("beta", aRun("old-1", 5)...)
@@ -118,7 +119,7 @@ var pages = []string{"/", "/needs", "/rigs", "/rigs/alpha", "/rigs/beta", "/rigs
 	"/rigs/beta/runs/fast-1", "/runs", "/runs?rig=beta&state=ended", "/runs/new", "/campaigns", "/campaigns/packing", "/campaigns/none", "/kits", "/kits/none", "/kb", "/kb?q=lattice", "/kb?q=no+such+words+lattice", "/kb?q=nothing", "/kb?collection=packing&run=pack-1", "/kb/items/none", "/kb/items/9999",
 	"/rigs/delta/runs/pack-1/knowledge", "/rigs/delta/runs/pack-1/knowledge?q=lattice",
 	"/rigs/delta/runs/pack-1", "/rigs/delta/runs/pack-1/attempts/0", "/rigs/delta/runs/pack-1/attempts/none", "/rigs/delta/runs/pack-1/attempts/9999", "/rigs/delta/commands",
-	"/rigs/alpha/events", "/rigs/beta/events?kind=verdict&run=fast-1&after=0", "/rigs/alpha/events/5", "/rigs/alpha/history", "/rigs/alpha/daily/2026-11-30", "/rigs/silent/daily", "/rigs/beta/runs", "/rigs/silent/runs",
+	"/rigs/alpha/events", "/rigs/beta/events?kind=verdict&run=fast-1&after=0", "/rigs/alpha/events/5", "/rigs/alpha/history", "/rigs/alpha/daily/2026-11-30", "/rigs/silent/daily", "/rigs/alpha/space", "/rigs/silent/space", "/rigs/beta/runs", "/rigs/silent/runs",
 	"/audit", "/metrics/bus", "/settings/bus", "/settings/tokens", "/settings/about", "/no/such/page", "/rigs/none", "/rigs/alpha/events/77777",
 	"/rigs/alpha/runs/none", "/rigs/alpha?ledger=none", "/rigs/alpha?ledger=aaaaaaaaaaaaaaaaaaaaaaaaab"}
 

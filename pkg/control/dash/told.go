@@ -21,6 +21,7 @@ var doings = map[string]string{
 	wire.CommandQueueMove: "Move an experiment", wire.CommandQueueEdit: "Change an experiment", wire.CommandQueueDrop: "Drop an experiment",
 	wire.CommandTrialMessage: "Tell a worker something", wire.CommandTrialStop: "Stop a trial",
 	wire.CommandAttemptDisqualify: "Disqualify an attempt", wire.CommandAttemptRejudge: "Judge an attempt again",
+	wire.CommandSpaceRemove: "Free space",
 }
 
 // doing says what the kind of command has the rig do.

@@ -37,6 +37,7 @@ import (
 	"thermite/pkg/control/runs"
 	"thermite/pkg/control/secrets"
 	"thermite/pkg/control/service"
+	"thermite/pkg/control/space"
 	"thermite/pkg/control/store"
 	"thermite/pkg/control/views"
 	"thermite/pkg/wire"
@@ -102,6 +103,7 @@ type world struct {
 	runs     *runs.Registry
 	daily    *daily.Reports
 	kb       *kb.KB
+	space    *space.Space
 	service  *service.Service
 	server   *httptest.Server
 	log      *bytes.Buffer
@@ -154,14 +156,14 @@ func newWorld(t testing.TB, o dash.Options) *world {
 		t.Fatal(err)
 	}
 	w.commands = commands.New(commands.Config{Store: s, Needs: w.needs, Runs: w.runs, Signer: signer, Clock: w.now, Rand: rand.Reader, Log: log})
-	w.daily = daily.New(s, w.now)
+	w.daily, w.space = daily.New(s, w.now), space.New(s, w.now)
 	secretsKey, err := secrets.New(bytes.Repeat([]byte{2}, 32), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
 	configs := rigconfig.New(rigconfig.Config{Store: s, Secrets: secretsKey, Signer: signer, Views: w.views, Clock: w.now, Log: log})
 	w.kb = kb.New(kb.Config{Store: s, Runs: w.runs, Dir: t.TempDir(), Clock: w.now, Log: log})
-	w.service = service.New(service.Config{Store: s, KB: w.kb, Rigs: w.rigs, Needs: w.needs, Views: w.views, Events: reader, Commands: w.commands, Runs: w.runs, Daily: w.daily, Configs: configs, Bus: w.bus,
+	w.service = service.New(service.Config{Store: s, KB: w.kb, Rigs: w.rigs, Needs: w.needs, Views: w.views, Events: reader, Commands: w.commands, Runs: w.runs, Daily: w.daily, Space: w.space, Configs: configs, Bus: w.bus,
 		Join:  service.Join{ControlURL: "https://control.example:8443", BusURL: "tls://control.example:4222", Authority: pem, Fingerprint: "zxOCrk-QXpxDrwzUhb1zZ4", SigningKey: signer.Public().String()},
 		Build: "v0.1-test", Now: w.now, Rand: rand.Reader, Log: log})
 	w.server = httptest.NewTLSServer(dash.New(w.service, log, o))

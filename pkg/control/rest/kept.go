@@ -29,4 +29,21 @@ func (a *API) keptRoutes() {
 		func(ctx context.Context, c service.Caller, in *DayPath) (*answerOf[service.DailyView], error) {
 			return answerWith(a.service.DailyReport(ctx, c, in.Rig, in.Day))
 		})
+	add(a, route{method: http.MethodGet, path: "/v1/rigs/{rig}/space", id: "get-rig-space", tag: tagRigs, may: service.MayRead,
+		summary: "View what a rig keeps", more: "What the rig keeps on its disk of what a removal can free, as it said last: when it first works, every 10 minutes and after each removal."},
+		func(ctx context.Context, c service.Caller, in *RigPath) (*answerOf[service.SpaceView], error) {
+			return answerWith(a.service.RigSpace(ctx, c, in.Rig))
+		})
+
+	type removeSpace struct {
+		RigPath
+		Idempotent
+		Body service.SpaceRemoval
+	}
+	add(a, route{method: http.MethodPost, path: "/v1/rigs/{rig}/space/remove", id: "remove-rig-space", tag: tagRigs, may: service.MayChange, creates: true,
+		summary: "Free a rig's disk", more: "Gives the rig the command space.remove: it removes what it keeps of those kinds, of no run that is open and of no champion, and records what is gone. What can be made again is, when it is needed.",
+		errors: []int{http.StatusConflict}},
+		func(ctx context.Context, c service.Caller, in *removeSpace) (*created[service.Command], error) {
+			return ordered(a.service.RemoveSpace(ctx, c, in.Rig, in.Body, in.Key))
+		})
 }

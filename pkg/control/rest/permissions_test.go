@@ -42,6 +42,8 @@ var permissions = []permission{
 	{"GET", "/v1/rigs/a/history", "", ok, ok, forbidden, unknown},
 	{"GET", "/v1/rigs/a/daily", "", ok, ok, forbidden, unknown},
 	{"GET", "/v1/rigs/a/daily/newest", "", missing, missing, forbidden, unknown},
+	{"GET", "/v1/rigs/a/space", "", ok, ok, forbidden, unknown},
+	{"POST", "/v1/rigs/a/space/remove", `{"kinds":["build"]}`, made, forbidden, forbidden, unknown},
 	{"POST", "/v1/rigs/a/retire", "", ok, forbidden, forbidden, unknown},
 	{"POST", "/v1/rigs/z/restore", "", ok, forbidden, forbidden, unknown},
 	{"POST", "/v1/rigs/a/token", "", ok, forbidden, forbidden, unknown},

@@ -32,6 +32,7 @@ import (
 	"thermite/pkg/control/runs"
 	"thermite/pkg/control/secrets"
 	"thermite/pkg/control/service"
+	"thermite/pkg/control/space"
 	"thermite/pkg/control/store"
 	"thermite/pkg/control/views"
 	"thermite/pkg/wire"
@@ -165,7 +166,7 @@ func newWorld(t testing.TB, use ...func(*world, *service.Config)) *world {
 	}
 	configs := rigconfig.New(rigconfig.Config{Store: s, Secrets: secretsKey, Signer: signer, Views: w.views, Clock: w.clock.now, Log: log})
 	c := service.Config{Store: s, KB: kb.New(kb.Config{Store: s, Dir: t.TempDir()}), Rigs: w.rigs, Needs: w.needs, Views: w.views, Events: events.NewReader(nil, w.views),
-		Commands: w.commands, Runs: w.runs, Daily: daily.New(s, w.clock.now), Configs: configs, Bus: w.bus,
+		Commands: w.commands, Runs: w.runs, Daily: daily.New(s, w.clock.now), Space: space.New(s, w.clock.now), Configs: configs, Bus: w.bus,
 		Join:  service.Join{ControlURL: "https://control:8443", BusURL: "tls://control:4222", Authority: "PEM", Fingerprint: "F", SigningKey: signer.Public().String()},
 		Build: "test", Now: w.clock.now, Rand: rand.Reader, Log: log}
 	for _, u := range use {

@@ -43,6 +43,8 @@ type Config struct {
 	KB KB
 	// Configs are the rigs' config.
 	Configs Configs
+	// Space is what the rigs keep on their disks.
+	Space Space
 	// Bus says how control's parts on the bus are.
 	Bus Bus
 	// Join is what a new rig must know beside its name and token.

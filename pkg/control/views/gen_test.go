@@ -62,7 +62,7 @@ var drawnKinds = []string{wire.KindLedgerOpened, wire.KindRunCreated, wire.KindR
 	wire.KindRunResumed, wire.KindRunEnded, wire.KindQueue, wire.KindQueue, wire.KindTrialStarted, wire.KindTrialEnded,
 	wire.KindAgentPrompt, wire.KindModelCall, wire.KindAttempt, wire.KindAttempt, wire.KindBuild, wire.KindCheck,
 	wire.KindMeasure, wire.KindVerdict, wire.KindVerdict, wire.KindChampion, wire.KindDisqualified, wire.KindAdvice,
-	wire.KindSource, wire.KindDocument, wire.KindRigCheck, wire.KindCommand, wire.KindCommandRejected, wire.KindRejudged, "space_removed"}
+	wire.KindSource, wire.KindDocument, wire.KindRigCheck, wire.KindCommand, wire.KindCommandRejected, wire.KindRejudged, wire.KindSpaceRemoved, "export"}
 
 func drawBody(t *rapid.T, kind string) jsontext.Value {
 	if rapid.IntRange(0, 15).Draw(t, "odd") == 0 {
@@ -99,6 +99,8 @@ func drawBody(t *rapid.T, kind string) jsontext.Value {
 		b = wire.Disqualified{Attempt: n("attempt"), Why: "cheat"}
 	case wire.KindRejudged:
 		b = wire.Rejudged{Attempt: n("attempt"), Why: "again"}
+	case wire.KindSpaceRemoved:
+		b = wire.SpaceRemoved{Command: strings.Repeat("a", 26), Bytes: n("bytes")}
 	case wire.KindCommand:
 		b = wire.CommandTaken{ID: strings.Repeat("a", 26), Command: wire.CommandQueueAdd, Outcome: wire.CommandApplied, Number: n("number")}
 	case wire.KindCommandRejected:

@@ -2,6 +2,7 @@ package views
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"unicode/utf8"
 
@@ -68,6 +69,10 @@ func inWords(e wire.Event) (string, error) {
 		})
 	case wire.KindCommandRejected:
 		return say(e, func(b wire.CommandRejected) string { return join(strings.TrimSpace(b.Command+" rejected"), b.Why) })
+	case wire.KindSpaceRemoved:
+		return say(e, func(b wire.SpaceRemoved) string {
+			return join(fmt.Sprintf("%d removed, %s", uint64(len(b.Items))+b.More, size(int(min(b.Bytes, math.MaxInt)))), b.Why)
+		})
 	case wire.KindAdvice:
 		return say(e, func(b wire.Advice) string { return b.Title })
 	case wire.KindSource:

@@ -26,6 +26,8 @@ type Controller interface {
 	// that was taken before is answered with what came of it then. An error
 	// that is, or wraps, a *wire.HarnessProblem is answered as it is.
 	Deliver(ctx context.Context, d wire.CommandDelivery) (wire.CommandAnswer, error)
+	// Space says what the rig keeps of what a space.remove removes.
+	Space(ctx context.Context) (wire.SpaceReport, error)
 	// Troubles say in words what keeps the work from going on.
 	Troubles() []string
 }
@@ -57,6 +59,7 @@ func New(cfg Config) *Server {
 	s.route(http.MethodGet, wire.HarnessPagePath, s.getPage)
 	s.route(http.MethodGet, wire.HarnessHealthPath, s.getHealth)
 	s.route(http.MethodPost, wire.HarnessResetPath, s.postReset)
+	s.route(http.MethodGet, wire.HarnessSpacePath, s.getSpace)
 	s.route(http.MethodPost, wire.HarnessCommandsPath, s.postCommand)
 	s.kbRoutes()
 	s.routes(wire.HarnessConfigPath, map[string]handler{http.MethodGet: s.getConfig, http.MethodPut: s.putConfig})

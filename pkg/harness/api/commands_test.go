@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"thermite/pkg/wire"
 )
@@ -20,6 +21,10 @@ type commands struct {
 func (c *commands) Deliver(_ context.Context, d wire.CommandDelivery) (wire.CommandAnswer, error) {
 	c.got = d
 	return c.answer, c.err
+}
+
+func (c *commands) Space(context.Context) (wire.SpaceReport, error) {
+	return wire.SpaceReport{Ledger: "ledger0000000000000000000a", At: wire.At(time.Unix(1_780_000_000, 0)), Items: []wire.SpaceItem{}}, c.err
 }
 
 func (c *commands) Troubles() []string { return []string{"the broker: it is away"} }

@@ -45,6 +45,18 @@ func (s *Server) getHealth(r *http.Request) ([]byte, error) {
 	return wire.EncodeHarnessHealth(s.Health())
 }
 
+// getSpace: what the rig keeps.
+func (s *Server) getSpace(r *http.Request) ([]byte, error) {
+	if _, err := parseQuery(r.URL); err != nil {
+		return nil, err
+	}
+	report, err := s.cfg.Controller.Space(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	return wire.EncodeSpaceReport(report)
+}
+
 // postReset: a full reset, by the owner on the machine.
 func (s *Server) postReset(r *http.Request) ([]byte, error) {
 	uid, err := peerOf(r.Context())

@@ -54,6 +54,10 @@ type Controller struct {
 	// stopped is closed when the loop has stopped.
 	stopped chan struct{}
 
+	// space is held to remove what is kept, and shared by what needs it to
+	// stay.
+	space sync.RWMutex
+
 	mu sync.Mutex
 	// changed is closed, and made again, at each event.
 	changed chan struct{}
@@ -153,6 +157,7 @@ func (c *Controller) look(ctx context.Context, read func(s *state.State, now tim
 // on a full disk, is a trouble that is tried again.
 func (c *Controller) Run(ctx context.Context) {
 	defer close(c.stopped)
+	go c.settleRemoval(ctx)
 	l := &loop{Controller: c, begun: map[ref]*effect{}}
 	defer l.stop()
 	for wait := firstWait; ; {

@@ -43,6 +43,15 @@ func (c *Controller) Deliver(ctx context.Context, d wire.CommandDelivery) (wire.
 	if err != nil {
 		return c.reject(ctx, command, err)
 	}
+	switch a := args.(type) {
+	case wire.SpaceRemove:
+		if d.Failed == "" {
+			return c.remove(ctx, command, a)
+		}
+	case wire.RunAssign:
+		c.space.RLock()
+		defer c.space.RUnlock()
+	}
 	kit, cannot := c.brought(ctx, d, args)
 	if ctx.Err() != nil {
 		return wire.CommandAnswer{}, ctx.Err()

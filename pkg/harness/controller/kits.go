@@ -144,3 +144,32 @@ func factsOf(s *kit.Staged) *state.Kit {
 	facts.Metric = wire.Metric{Name: m.Name, Unit: m.Unit, Direction: m.Direction, Bound: m.Bound}
 	return facts
 }
+
+// List gives the kits that are there, by their digests, each with its folder.
+func (k *Kits) List() (map[string]string, error) {
+	entries, err := os.ReadDir(k.dir)
+	if err != nil {
+		return nil, fmt.Errorf("listing the staged kits: %w", err)
+	}
+	all := map[string]string{}
+	for _, e := range entries {
+		if isDigest(e.Name()) {
+			all[e.Name()] = filepath.Join(k.dir, e.Name())
+		}
+	}
+	return all, nil
+}
+
+// Remove removes a kit's files.
+func (k *Kits) Remove(digest string) error {
+	if !isDigest(digest) {
+		return fmt.Errorf("removing a kit: %q is no kit's digest", digest)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.kits, digest)
+	if err := os.RemoveAll(filepath.Join(k.dir, digest)); err != nil {
+		return fmt.Errorf("removing the kit %s: %w", digest, err)
+	}
+	return nil
+}

@@ -69,6 +69,9 @@ func (w *Work) candidate(ctx context.Context, trial trialapi.Ref, s wire.Submit,
 	if err != nil {
 		return state.Submission{}, err
 	}
+	if err := w.Patches.Note(trial.Run, patches.Sum(patch)); err != nil {
+		return state.Submission{}, err
+	}
 	if _, err := w.Patches.Put(patch); err != nil {
 		return state.Submission{}, err
 	}

@@ -314,10 +314,14 @@ func (g *judging) buildKey(tree kit.Tree) string {
 
 // keep keeps the candidate's build: later ones are compared with it.
 func (g *judging) keep() error {
-	gone, err := g.j.keeping.keep(keptBuild, g.buildKey(g.job.Tree), g.mine)
+	key := g.buildKey(g.job.Tree)
+	gone, err := g.j.keeping.keep(keptBuild, key, g.mine)
 	g.kept = err == nil
 	g.j.sweep(gone...)
-	return err
+	if err != nil {
+		return err
+	}
+	return g.j.keeping.noteOf(keptBuild+key, Of{g.job.Ledger, g.job.Run, g.job.Attempt})
 }
 
 // project gives the built tree of who runs: the champion's is built again if
@@ -348,7 +352,7 @@ func (g *judging) buildSide(ctx context.Context) error {
 	if name, ok := g.j.keeping.find(keptBuild + key); ok {
 		if _, err := os.Stat(filepath.Join(g.j.folders(), name, "b", "project")); err == nil {
 			g.side = name
-			return nil
+			return g.j.keeping.noteOf(keptBuild+key, g.ofChampion())
 		}
 		g.j.keeping.release(name)
 	}
@@ -372,7 +376,10 @@ func (g *judging) buildSide(ctx context.Context) error {
 	}
 	g.side = name
 	g.j.sweepRest(name)
-	return nil
+	return g.j.keeping.noteOf(keptBuild+key, g.ofChampion())
 }
+
+// ofChampion names the attempt that it is compared with.
+func (g *judging) ofChampion() Of { return Of{g.job.Ledger, g.job.Run, g.job.ChampionAttempt} }
 
 func millis(d time.Duration) uint64 { return uint64(max(d, 0) / time.Millisecond) }

@@ -15,8 +15,9 @@ import (
 )
 
 // keeping names the folders that stay: a kit's setup, and builds that later
-// judgings compare with. Each is a file, named by what the folder is, that
-// holds the folder's name. A folder that no file names is left over.
+// judgings compare with. Each is a file, named by what the folder is, whose
+// first line is the folder's name, and each further one an attempt whose
+// build it is. A folder that no file names is left over.
 type keeping struct {
 	dir string
 
@@ -46,7 +47,7 @@ func (k *keeping) find(key string) (name string, ok bool) {
 
 func (k *keeping) read(key string) (name string, ok bool) {
 	b, err := os.ReadFile(filepath.Join(k.dir, key))
-	name = string(b)
+	name, _, _ = strings.Cut(string(b), "\n")
 	return name, err == nil && len(name) > 0 && len(name) <= maxNameLen && filepath.Base(name) == name
 }
 

@@ -12,6 +12,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"time"
 
 	"thermite/pkg/files"
 	"thermite/pkg/kit"
@@ -19,7 +21,11 @@ import (
 )
 
 // Store is a folder of patches.
-type Store struct{ dir string }
+type Store struct {
+	dir string
+	// mu is for the index.
+	mu sync.Mutex
+}
 
 // ErrAltered says that a file is not the patch that its name says.
 var ErrAltered = errors.New("the patch's file holds something else")
@@ -42,7 +48,11 @@ func Open(dir string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the patches: %w", err)
 	}
-	return &Store{dir: dir}, nil
+	s := &Store{dir: dir}
+	if err := s.compact(); err != nil {
+		return nil, fmt.Errorf("opening the patches: %w", err)
+	}
+	return s, nil
 }
 
 // Sum names a patch: SHA-256, in hex.
@@ -100,4 +110,45 @@ func clipped(diff string, most int) (string, bool) {
 		end = len(strings.ToValidUTF8(diff[:most], ""))
 	}
 	return diff[:end], true
+}
+
+// Kept is a patch that is there.
+type Kept struct {
+	Sum   string
+	Bytes uint64
+	At    time.Time
+}
+
+// List gives the patches that are there.
+func (s *Store) List() ([]Kept, error) {
+	entries, err := os.ReadDir(s.dir)
+	if err != nil {
+		return nil, fmt.Errorf("listing the patches: %w", err)
+	}
+	all := make([]Kept, 0, len(entries))
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil || !info.Mode().IsRegular() || strings.HasPrefix(e.Name(), ".") {
+			continue // one that is gone, or being written
+		}
+		all = append(all, Kept{Sum: e.Name(), Bytes: uint64(info.Size()), At: info.ModTime()})
+	}
+	return all, nil
+}
+
+// Remove removes patches, of those that are there.
+func (s *Store) Remove(sums ...string) error {
+	var errs []error
+	for _, sum := range sums {
+		if filepath.Base(sum) != sum {
+			continue
+		}
+		if err := os.Remove(s.path(sum)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("removing patches: %w", err)
+	}
+	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -166,4 +167,24 @@ func (r *Repos) repository(run Run) kit.Repository {
 
 func (r *Repos) path(run Run, end string) string {
 	return filepath.Join(r.cfg.Dir, run.Ledger+"-"+run.Run+end)
+}
+
+// List gives the runs that have a repository, each with the paths of it.
+func (r *Repos) List() (map[Run][]string, error) {
+	entries, err := os.ReadDir(r.cfg.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("listing the runs' repositories: %w", err)
+	}
+	all := map[Run][]string{}
+	for _, e := range entries {
+		name, ok := strings.CutSuffix(e.Name(), ".git")
+		if !ok {
+			name, ok = strings.CutSuffix(e.Name(), ".bundle")
+		}
+		ledger, run, cut := strings.Cut(name, "-")
+		if one := (Run{ledger, run}); ok && cut && one.check() == nil {
+			all[one] = append(all[one], filepath.Join(r.cfg.Dir, e.Name()))
+		}
+	}
+	return all, nil
 }

@@ -56,9 +56,9 @@ type Config struct {
 	Harness Harness
 	Control Control
 	Stager  Stager
-	// OnOutcome is told that the harness has recorded a command's outcome, so
-	// that it is reported soon. It must not block.
-	OnOutcome func()
+	// OnOutcome is told that the harness has recorded the outcome of a command
+	// of the kind, so that it is reported soon. It must not block.
+	OnOutcome func(kind string)
 	Now       func() time.Time
 	Log       *slog.Logger
 }
@@ -112,7 +112,7 @@ func New(nc *nats.Conn, cfg Config) (*Loop, error) {
 		return nil, fmt.Errorf("taking commands from the bus: %w", err)
 	}
 	if cfg.OnOutcome == nil {
-		cfg.OnOutcome = func() {}
+		cfg.OnOutcome = func(string) {}
 	}
 	return &Loop{cfg: cfg, js: js, in: make(chan jetstream.Msg), back: make(chan func(time.Time) []effect),
 		messages: map[string]jetstream.Msg{}, stops: map[string]context.CancelFunc{}, stages: make(chan struct{}, mostStages),

@@ -146,7 +146,16 @@ func (l *Loop) hand(ctx context.Context, id string, d wire.CommandDelivery) func
 		l.mu.Unlock()
 		l.set("working", textTaking)
 		l.cfg.Log.Info("the harness has a command's outcome", "command", id, "outcome", answer.State, "why", answer.Why)
-		l.cfg.OnOutcome()
+		l.cfg.OnOutcome(kindOf(d))
 	}
 	return func(now time.Time) []effect { return l.queue.wasHanded(now, id, answer, err) }
+}
+
+// kindOf is the kind of the command that is handed over.
+func kindOf(d wire.CommandDelivery) string {
+	c, err := wire.ReadCommand(d.Command)
+	if err != nil {
+		return ""
+	}
+	return c.Kind
 }

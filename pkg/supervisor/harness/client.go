@@ -82,6 +82,15 @@ func (c *Client) Health(ctx context.Context) (wire.HarnessHealth, error) {
 	return wire.DecodeHarnessHealth(b)
 }
 
+// Space says what the harness keeps.
+func (c *Client) Space(ctx context.Context) (wire.SpaceReport, error) {
+	b, err := c.get(ctx, wire.HarnessSpacePath, nil)
+	if err != nil {
+		return wire.SpaceReport{}, fmt.Errorf("asking the harness what it keeps: %w", err)
+	}
+	return wire.DecodeSpaceReport(b)
+}
+
 // Deliver hands the harness a command, and gives what came of it so far. A
 // harness that stages what the command brings answers once it has.
 func (c *Client) Deliver(ctx context.Context, d wire.CommandDelivery) (wire.CommandAnswer, error) {

@@ -144,6 +144,9 @@ type noController struct{}
 func (noController) Deliver(context.Context, wire.CommandDelivery) (wire.CommandAnswer, error) {
 	return wire.CommandAnswer{}, fs.ErrInvalid
 }
+func (noController) Space(context.Context) (wire.SpaceReport, error) {
+	return wire.SpaceReport{}, nil
+}
 func (noController) Troubles() []string { return nil }
 
 func (w *world) serveHarness(log *slog.Logger) (socket string) {

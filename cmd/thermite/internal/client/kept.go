@@ -22,3 +22,13 @@ func (c *Client) Dailies(ctx context.Context, rig string, limit int) (service.Da
 func (c *Client) Daily(ctx context.Context, rig, day string) (service.DailyView, error) {
 	return get[service.DailyView](ctx, c, nil, "rigs", rig, "daily", day)
 }
+
+// Space gives what a rig keeps on its disk.
+func (c *Client) Space(ctx context.Context, rig string) (service.SpaceView, error) {
+	return get[service.SpaceView](ctx, c, nil, "rigs", rig, "space")
+}
+
+// RemoveSpace has a rig remove what it keeps.
+func (c *Client) RemoveSpace(ctx context.Context, rig string, what service.SpaceRemoval) (service.Command, error) {
+	return create[service.Command](ctx, c, what, "rigs", rig, "space", "remove")
+}
