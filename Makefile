@@ -19,7 +19,7 @@ export GOFLAGS := -tags=$(TAGS) -buildvcs=false
 BUILD_NEEDS := gcc libc6-dev
 TEST_NEEDS := $(BUILD_NEEDS) git chromium fonts-dejavu-core systemd $(if $(CLIENTS),npm)
 
-.PHONY: help demo build test check clients bench fuzz clean
+.PHONY: help demo build test check clients bench latency fuzz clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -67,6 +67,10 @@ bench: ## run the benchmarks, or those of BENCH=, beside the figures we measure 
 	@mkdir -p bin
 	go build -o bin/benchtable ./tools/benchtable
 	go test -p 1 -vet=off -run='^$$' -bench='$(BENCH)' -benchtime=$(BENCHTIME) -benchmem -timeout=60m $(BENCH_PACKAGES) | bin/benchtable
+
+latency: build ## measure how long each change takes to show, beside the seed's table; it takes some five minutes
+	go build -o bin/latency ./tools/latency
+	bin/latency
 
 FUZZTIME ?= 10s
 fuzz: ## run every fuzz target for FUZZTIME, 10s unless told

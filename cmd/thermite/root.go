@@ -70,6 +70,7 @@ var commands = []func(*app) *cobra.Command{
 	kbCommand,
 	commandCommand,
 	busCommand,
+	mcpCommand,
 	healthCommand,
 	needsCommand,
 	auditCommand,

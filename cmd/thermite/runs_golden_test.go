@@ -91,8 +91,12 @@ func TestTranscriptsOfRuns(t *testing.T) {
 		"/v1/commands":                            service.CommandList{Commands: []service.Command{heldCommand, refusedCommand}},
 		"/v1/commands/" + refusedCommand.ID:       refusedCommand,
 		"/v1/rigs/lathe/runs/pack26/queue/9/drop": refusedCommand,
-		"/v1/kits":                   service.KitList{Kits: []service.KitSummary{packingKit.KitSummary}},
-		"/v1/kits/circle-packing-26": packingKit,
+		"/v1/rigs/lathe/runs/pack26/prompts": service.PromptList{Rig: "lathe", Run: "pack26", Prompts: []service.Prompt{
+			{Mark: mark(12, 30), Actor: "controller", Trial: 1, Bytes: 41_337, Text: "Pack 26 circles in the unit square.\nThe check is exact.", Clipped: true},
+			{Mark: mark(19, 41), Actor: "controller", Bytes: 30, Text: "\x1b[31mPlan what to try\x1b[0m next."}}},
+		"/v1/rigs/lathe/runs/pack26/prompts/19":         service.PromptView{Rig: "lathe", Run: "pack26", Prompt: service.Prompt{Mark: mark(19, 41), Text: "\x1b[31mPlan what to try\x1b[0m next.\nThen do it."}},
+		"/v1/kits":                                      service.KitList{Kits: []service.KitSummary{packingKit.KitSummary}},
+		"/v1/kits/circle-packing-26":                    packingKit,
 		"/v1/rigs/lathe/runs/pack26/attempts/1/rejudge": nil,
 	}
 	s := serve(t, func(w http.ResponseWriter, r *http.Request, _ string) {
@@ -110,6 +114,7 @@ func TestTranscriptsOfRuns(t *testing.T) {
 		"run-list": "run list", "run-show": "run show pack26", "run-queue-list": "run queue list pack26", "run-trial-list": "run trial list lathe/pack26",
 		"run-not-done": "run queue drop pack26 9", "attempt-list": "attempt list pack26", "attempt-show": "attempt show pack26 1 --cases", "champion": "champion pack26",
 		"campaign-list": "campaign list", "campaign-show": "campaign show packing", "command-list": "command list", "command-show": "command show " + refusedCommand.ID,
+		"run-prompts-list": "run prompts list pack26", "run-prompts-show": "run prompts show pack26 19",
 		"kit-list": "kit list", "kit-show": "kit show circle-packing-26",
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -199,7 +199,7 @@ var shown = []struct{ name, path string }{
 	{"rig-retired", "/rigs/gone"}, {"rig-run", "/rigs/beta/runs/fast-1"}, {"rig-runs", "/rigs/beta/runs"},
 	{"runs", "/runs"}, {"start", "/runs/new"}, {"run", "/rigs/delta/runs/pack-1"}, {"run-evil", "/rigs/alpha/runs/evil-1"}, {"run-queue", "/rigs/delta/runs/pack-1/queue"},
 	{"run-attempts", "/rigs/delta/runs/pack-1/attempts"}, {"run-attempt", "/rigs/delta/runs/pack-1/attempts/13"}, {"run-attempt-evil", "/rigs/alpha/runs/evil-1/attempts/1"},
-	{"run-champions", "/rigs/delta/runs/pack-1/champions"}, {"run-history", "/rigs/delta/runs/pack-1/history"}, {"campaigns", "/campaigns"},
+	{"run-champions", "/rigs/delta/runs/pack-1/champions"}, {"run-prompts", "/rigs/delta/runs/pack-1/prompts"}, {"run-prompts-evil", "/rigs/alpha/runs/evil-1/prompts"}, {"run-history", "/rigs/delta/runs/pack-1/history"}, {"campaigns", "/campaigns"},
 	{"campaign", "/campaigns/packing"}, {"kits", "/kits"}, {"kit", "/kits/circle-packing-26"}, {"rig-commands", "/rigs/delta/commands"},
 	{"events", "/rigs/beta/events"}, {"event", "/rigs/beta/events/30"},
 	{"history", "/rigs/beta/history"}, {"audit", "/audit"}, {"bus", "/metrics/bus"}, {"settings-bus", "/settings/bus"},

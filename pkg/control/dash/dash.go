@@ -128,6 +128,8 @@ func (d *Dash) runRoutes(read, change func(string, handler)) {
 	read(run+"/attempts/{attempt}", d.attempt)
 	read(run+"/attempts/{attempt}/patch", d.patch)
 	read(run+"/champions", d.tab(tabChampions))
+	read(run+"/prompts", d.tab(tabPrompts))
+	read(run+"/prompts/{seq}", d.prompt)
 	read(run+"/knowledge", d.tab(tabKnowledge))
 	read(run+"/history", d.tab(tabHistory))
 	read(run+"/scores.csv", d.scoresCSV)

@@ -129,7 +129,9 @@ func (w *world) signed() string {
 		r.SetURL(to)
 		r.Out.Host = r.In.Host // what the suite says is what our door judges
 		r.Out.Header.Set("Authorization", "Bearer "+w.owner)
-	}, ErrorHandler: func(a http.ResponseWriter, _ *http.Request, err error) { http.Error(a, err.Error(), http.StatusBadGateway) }})
+	}, ErrorHandler: func(a http.ResponseWriter, _ *http.Request, err error) {
+		http.Error(a, err.Error(), http.StatusBadGateway)
+	}})
 	w.t.Cleanup(proxy.Close)
 	return proxy.URL
 }

@@ -108,7 +108,9 @@ func promptFixtures(s *sdk.Server) {
 		for _, a := range args {
 			p.Arguments = append(p.Arguments, &sdk.PromptArgument{Name: a, Description: "An argument", Required: true})
 		}
-		s.AddPrompt(p, func(_ context.Context, r *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) { return do(r.Params.Arguments), nil })
+		s.AddPrompt(p, func(_ context.Context, r *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
+			return do(r.Params.Arguments), nil
+		})
 	}
 	add("test_simple_prompt", nil, func(map[string]string) *sdk.GetPromptResult {
 		return say(&sdk.TextContent{Text: "This is a simple prompt for testing."})

@@ -19,7 +19,7 @@ type promptPage struct {
 	Actor string    `json:"actor" doc:"Who told it"`
 	Trial uint64    `json:"trial,omitzero" doc:"The trial whose agent was told"`
 	Text  string    `json:"text" doc:"A part of the text"`
-	Bytes int       `json:"bytes" doc:"How long the whole text is, in bytes"`
+	Bytes uint64    `json:"bytes" doc:"How long the whole text is, in bytes"`
 	Next  int       `json:"next,omitzero" doc:"Give this as after for the next part; absent on the last"`
 }
 

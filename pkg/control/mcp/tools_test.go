@@ -90,7 +90,7 @@ func TestPromptsAreTheRunsOwn(t *testing.T) {
 	if d := cmp.Diff([]string{"Pack the circles,", "Plan what to try.", "Go on."}, texts); d != "" {
 		t.Error(d)
 	}
-	if p := l.Prompts[0]; !p.Clipped || p.Bytes != len(longPrompt) || p.Trial != 1 || p.Actor != "controller" || p.Seq != 5 {
+	if p := l.Prompts[0]; !p.Clipped || p.Bytes != uint64(len(longPrompt)) || p.Trial != 1 || p.Actor != "controller" || p.Seq != 5 {
 		t.Errorf("the first is %+v", p)
 	}
 	if l := got[service.PromptList](w, s, "list_prompts", onRun(args{"trial": 1, "limit": 1})); len(l.Prompts) != 1 || l.Next == "" {

@@ -27,7 +27,7 @@ type Prompt struct {
 	Mark
 	Actor   string `json:"actor" doc:"Who told it" example:"controller"`
 	Trial   uint64 `json:"trial,omitzero" doc:"The trial whose agent was told; absent when it was none of a trial"`
-	Bytes   int    `json:"bytes" doc:"How long the whole text is, in bytes"`
+	Bytes   uint64 `json:"bytes" doc:"How long the whole text is, in bytes"`
 	Text    string `json:"text" doc:"The text"`
 	Clipped bool   `json:"clipped,omitzero" doc:"Whether text is only the start: the prompt by its seq has all of it"`
 }
@@ -128,7 +128,7 @@ func promptOf(seq uint64, e wire.Event) (Prompt, error) {
 	if err != nil {
 		return Prompt{}, fmt.Errorf("reading the prompt at place %d: %w", seq, err)
 	}
-	return Prompt{Mark: Mark{Seq: seq, ID: e.ID, Time: e.Time}, Actor: e.Actor, Trial: b.Trial, Bytes: len(b.Text), Text: b.Text}, nil
+	return Prompt{Mark: Mark{Seq: seq, ID: e.ID, Time: e.Time}, Actor: e.Actor, Trial: b.Trial, Bytes: uint64(len(b.Text)), Text: b.Text}, nil
 }
 
 // start is the prompt with the start of its text, whole characters of it.
