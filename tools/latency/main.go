@@ -61,6 +61,14 @@ func run(ctx context.Context, program string, reports, commands int) ([]row, err
 	if err := w.measureCommands(ctx, rows, commands); err != nil {
 		return nil, fmt.Errorf("measuring commands: %w\n%s", err, w.tail())
 	}
+	say("changing the agents' model route %d times", routesSet)
+	if err := w.measureRoutes(ctx, rows); err != nil {
+		return nil, fmt.Errorf("measuring model routes: %w\n%s", err, w.tail())
+	}
+	say("watching the run's live lines")
+	if err := w.measureLive(ctx, rows); err != nil {
+		return nil, fmt.Errorf("measuring live lines: %w\n%s", err, w.tail())
+	}
 	say("waiting for the verdicts of %d reports, one a minute", reports)
 	if err := w.measureVerdicts(ctx, rows, reports); err != nil {
 		return nil, fmt.Errorf("measuring verdicts: %w\n%s", err, w.tail())

@@ -150,7 +150,19 @@ func (w *world) call(ctx context.Context, method, path string, body, answer any)
 		return fmt.Errorf("reading %s %s: %w", method, path, err)
 	}
 	if res.StatusCode >= 300 {
-		return fmt.Errorf("%s %s: %d %s", method, path, res.StatusCode, got)
+		return &statusError{status: res.StatusCode, words: fmt.Sprintf("%s %s: %d %s", method, path, res.StatusCode, got)}
+	}
+	if answer == nil {
+		return nil
 	}
 	return json.Unmarshal(got, answer)
 }
+
+// statusError is an answer that is no good one.
+type statusError struct {
+	status int
+	words  string
+}
+
+// Error gives the words.
+func (e *statusError) Error() string { return e.words }
