@@ -84,6 +84,7 @@ func (m *Server) serverOf(role service.Role) *sdk.Server {
 	m.commandTools(b)
 	m.stateTools(b)
 	m.kbTools(b)
+	m.configTools(b)
 	m.runOrders(b)
 	m.queueOrders(b)
 	m.attemptOrders(b)

@@ -22,7 +22,9 @@ import (
 	"thermite/pkg/control/identity"
 	"thermite/pkg/control/mcp"
 	"thermite/pkg/control/recordtest"
+	"thermite/pkg/control/rigconfig"
 	"thermite/pkg/control/rigs"
+	"thermite/pkg/control/secrets"
 	"thermite/pkg/control/service"
 	"thermite/pkg/control/store"
 	"thermite/pkg/wire"
@@ -42,6 +44,9 @@ func (fakeBus) Writer() service.Writer   { return service.Writer{} }
 func (fakeBus) Apply() service.Apply     { return service.Apply{State: service.PartWorking} }
 func (fakeBus) Reports() service.Reports { return service.Reports{State: service.PartWorking} }
 func (fakeBus) Users() service.Users     { return service.Users{} }
+func (fakeBus) Config() service.ConfigState {
+	return service.ConfigState{Keys: []service.ConfigKeyState{}, Rigs: []service.RigConfigCount{}}
+}
 
 // world is control with the record of a rig behind its MCP server.
 type world struct {
@@ -78,8 +83,13 @@ func newWorld(t testing.TB) *world {
 	t.Helper()
 	w := &world{t: t, Record: recordtest.Start(t, recordtest.Options{Rigs: []string{"workshop", "attic"}, Commands: true})}
 	log := slog.New(slog.NewTextHandler(&w.said, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	secretsKey, err := secrets.New(bytes.Repeat([]byte{2}, 32), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	configs := rigconfig.New(rigconfig.Config{Store: w.Store, Secrets: secretsKey, Signer: recordtest.Key(t, "control"), Views: w.Views, Clock: w.Now, Log: log})
 	w.service = service.New(service.Config{Store: w.Store, Rigs: w.Rigs, Needs: w.Needs, Views: w.Views, Events: events.NewReader(w.JS, w.Views),
-		Commands: w.Commands, Runs: w.Registry, Daily: daily.New(w.Store, w.Now), KB: w.KB, Bus: fakeBus{}, Build: "test", Now: w.Now, Rand: rand.Reader, Log: log})
+		Commands: w.Commands, Runs: w.Registry, Daily: daily.New(w.Store, w.Now), KB: w.KB, Configs: configs, Bus: fakeBus{}, Build: "test", Now: w.Now, Rand: rand.Reader, Log: log})
 	w.mcp = mcp.New(w.service, log, mcp.Options{URL: "https://control.example:8443", Build: "test"})
 	w.server = httptest.NewServer(w.mcp)
 	t.Cleanup(w.server.Close)
@@ -89,7 +99,7 @@ func newWorld(t testing.TB) *world {
 		rig.Append(1, e)
 	}
 	w.Send("workshop", rig.All())
-	_, err := daily.New(w.Store, w.Now).Take(t.Context(), "workshop", wire.DailyAsk{Day: "2026-11-30", Ledger: rig.Ledger,
+	_, err = daily.New(w.Store, w.Now).Take(t.Context(), "workshop", wire.DailyAsk{Day: "2026-11-30", Ledger: rig.Ledger,
 		From: wire.At(recordtest.Began), To: wire.At(w.Now()), MadeAt: wire.At(w.Now()), Text: "# A day\n\nIt worked."})
 	if err != nil {
 		t.Fatal(err)
