@@ -85,11 +85,13 @@ func (m *Server) serverOf(role service.Role) *sdk.Server {
 	m.stateTools(b)
 	m.kbTools(b)
 	m.configTools(b)
+	m.spaceTools(b)
 	m.runOrders(b)
 	m.queueOrders(b)
 	m.attemptOrders(b)
 	m.rigOrders(b)
 	m.kbOrders(b)
+	m.spaceOrders(b)
 	m.resources(b)
 	return s
 }

@@ -124,6 +124,7 @@ var orders = []struct {
 	{"message_trial", "trial.message", onRun(args{"trial": 1, "text": "Try smaller steps"})},
 	{"stop_trial", "trial.stop", onRun(args{"trial": 1})},
 	{"disqualify_attempt", "attempt.disqualify", onRun(args{"attempt": 7, "why": "it reads the clock"})},
+	{"remove_space", "space.remove", args{"rig": "workshop", "kinds": []string{"build"}}},
 	{"rejudge_attempt", "attempt.rejudge", onRun(args{"attempt": 7})},
 }
 

@@ -26,6 +26,7 @@ import (
 	"thermite/pkg/control/rigs"
 	"thermite/pkg/control/secrets"
 	"thermite/pkg/control/service"
+	"thermite/pkg/control/space"
 	"thermite/pkg/control/store"
 	"thermite/pkg/wire"
 )
@@ -89,7 +90,7 @@ func newWorld(t testing.TB) *world {
 	}
 	configs := rigconfig.New(rigconfig.Config{Store: w.Store, Secrets: secretsKey, Signer: recordtest.Key(t, "control"), Views: w.Views, Clock: w.Now, Log: log})
 	w.service = service.New(service.Config{Store: w.Store, Rigs: w.Rigs, Needs: w.Needs, Views: w.Views, Events: events.NewReader(w.JS, w.Views),
-		Commands: w.Commands, Runs: w.Registry, Daily: daily.New(w.Store, w.Now), KB: w.KB, Configs: configs, Bus: fakeBus{}, Build: "test", Now: w.Now, Rand: rand.Reader, Log: log})
+		Commands: w.Commands, Runs: w.Registry, Daily: daily.New(w.Store, w.Now), KB: w.KB, Space: space.New(w.Store, w.Now), Configs: configs, Bus: fakeBus{}, Build: "test", Now: w.Now, Rand: rand.Reader, Log: log})
 	w.mcp = mcp.New(w.service, log, mcp.Options{URL: "https://control.example:8443", Build: "test"})
 	w.server = httptest.NewServer(w.mcp)
 	t.Cleanup(w.server.Close)
