@@ -42,6 +42,7 @@ func thisProgram() daemon.Program {
 			f.Var(&cfg.DailyAt, "daily-at", "when a day ends for the rig's daily report, in UTC, such as 18:30 (THERMITE_DAILY_AT)")
 			f.Var(&cfg.ModelRoutePoll, "model-route-poll-seconds", "how often it looks whether its harness has the rig's config, in seconds (THERMITE_MODEL_ROUTE_POLL_SECONDS)")
 			f.Var(&cfg.Poll, "poll-seconds", "how often it reports and sends its figures, in seconds (THERMITE_POLL_SECONDS)")
+			f.Var(&cfg.LiveInterval, "live-interval-ms", "how often it publishes the harness's new live lines, in milliseconds (THERMITE_LIVE_INTERVAL_MS)")
 		},
 		Run: func(ctx context.Context, log *slog.Logger) error {
 			cfg.Build, cfg.Now, cfg.Rand, cfg.Log = version, time.Now, rand.Reader, log

@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -119,6 +120,67 @@ func CommandsConsumerConfig(rig string) jetstream.ConsumerConfig {
 	}
 }
 
+// LiveConsumer is the name of control's consumer of LIVE.
+const LiveConsumer = "control-live"
+
+// LiveStreamConfig is LIVE: a view. It keeps a message for so long, so many of
+// each subject, and so much of all; then the oldest go, so that a publish is
+// never refused for room and long lines can't fill the disk that reports need.
+func LiveStreamConfig() jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name:              wire.StreamLive,
+		Description:       "What the rigs' agents are doing now.",
+		Subjects:          []string{wire.RigLiveSubject("*", "*"), wire.RunLiveSubject("*", "*")},
+		Retention:         jetstream.LimitsPolicy,
+		Storage:           jetstream.FileStorage,
+		Discard:           jetstream.DiscardOld,
+		MaxMsgsPerSubject: wire.MaxLiveMessages,
+		MaxMsgs:           -1,
+		MaxBytes:          wire.MaxLiveBytes,
+		MaxMsgSize:        wire.MaxLiveMessage,
+		MaxAge:            wire.LiveMaxAge,
+		Duplicates:        wire.DuplicateWindow,
+		MaxConsumers:      -1,
+		Replicas:          1,
+	}
+}
+
+// LiveConsumerConfig is control's consumer of LIVE, from a place on: all in
+// order, each once. Control keeps its place in memory, as it does the view.
+func LiveConsumerConfig(from uint64) jetstream.ConsumerConfig {
+	return jetstream.ConsumerConfig{
+		Durable:       LiveConsumer,
+		Description:   "Control takes the rigs' live lines.",
+		DeliverPolicy: jetstream.DeliverByStartSequencePolicy,
+		OptStartSeq:   max(1, from),
+		AckPolicy:     jetstream.AckNonePolicy,
+		ReplayPolicy:  jetstream.ReplayInstantPolicy,
+		MemoryStorage: true,
+	}
+}
+
+// codeNoRoom is the server's for a stream whose limit is more than its store
+// has room for: the server keeps that room for it.
+const codeNoRoom jetstream.ErrorCode = 10047
+
+// EnsureLive makes LIVE, or brings its settings up to date. In a store without
+// room for all of it, it is smaller: the record does without none of its own.
+func EnsureLive(ctx context.Context, js jetstream.JetStream) error {
+	c := LiveStreamConfig()
+	for {
+		_, err := js.CreateOrUpdateStream(ctx, c)
+		var refused *jetstream.APIError
+		switch {
+		case err == nil:
+			return nil
+		case errors.As(err, &refused) && refused.ErrorCode == codeNoRoom && c.MaxBytes > wire.MaxLiveMessage:
+			c.MaxBytes /= 4
+		default:
+			return fmt.Errorf("making the stream %s: %w", c.Name, err)
+		}
+	}
+}
+
 // EnsureStreams makes the streams, or brings their settings up to date.
 func EnsureStreams(ctx context.Context, js jetstream.JetStream) error {
 	for _, c := range []jetstream.StreamConfig{ReportsStreamConfig(), EventsStreamConfig(), CommandsStreamConfig(), KBFilesStreamConfig(),
@@ -126,6 +188,11 @@ func EnsureStreams(ctx context.Context, js jetstream.JetStream) error {
 		if _, err := js.CreateOrUpdateStream(ctx, c); err != nil {
 			return fmt.Errorf("making the stream %s: %w", c.Name, err)
 		}
+	}
+	// The view is not what control waits for: it is made when there is room.
+	var refused *jetstream.APIError
+	if err := EnsureLive(ctx, js); err != nil && !errors.As(err, &refused) {
+		return err
 	}
 	return nil
 }

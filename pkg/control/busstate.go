@@ -6,6 +6,7 @@ import (
 	"thermite/pkg/bus"
 	"thermite/pkg/control/apply"
 	"thermite/pkg/control/events"
+	"thermite/pkg/control/live"
 	"thermite/pkg/control/reports"
 	"thermite/pkg/control/rigconfig"
 	"thermite/pkg/control/service"
@@ -22,6 +23,7 @@ type busState struct {
 	apply   *apply.Apply
 	reports *reports.Consumer
 	configs *rigconfig.Configs
+	live    *live.View
 }
 
 // Link says whether control holds a connection to the bus.
@@ -90,6 +92,19 @@ func (b *busState) Config() service.ConfigState {
 	out := service.ConfigState{Last: s.Last, LastAt: wire.At(s.LastAt)}
 	for _, key := range wire.ConfigKeys {
 		out.Keys = append(out.Keys, service.ConfigKeyState{Key: key, Written: s.Written[key], Failing: s.Failing[key]})
+	}
+	return out
+}
+
+// Live says how the live view is.
+func (b *busState) Live() service.LiveState {
+	s := b.live.State()
+	state, why := partState(s.Waits, false)
+	out := service.LiveState{State: state, Why: why, Messages: s.Messages, Lines: s.Lines, Again: s.Again, Missed: s.Missed, Watching: s.Watching,
+		RefusedBy: make(map[string]uint64, len(live.Whys)), Last: s.Last, LastAt: wire.At(s.LastAt)}
+	for _, why := range live.Whys {
+		out.RefusedBy[string(why)] = s.Refused[why]
+		out.Refused += s.Refused[why]
 	}
 	return out
 }

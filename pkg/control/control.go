@@ -28,6 +28,7 @@ import (
 	"thermite/pkg/control/daily"
 	"thermite/pkg/control/identity"
 	"thermite/pkg/control/kb"
+	"thermite/pkg/control/live"
 	"thermite/pkg/control/needs"
 	"thermite/pkg/control/rigconfig"
 	"thermite/pkg/control/rigs"
@@ -59,6 +60,8 @@ type Control struct {
 	space     *space.Space
 	listener  net.Listener
 	tls       *tls.Config
+	// live is there once control takes live lines.
+	live *live.View
 	// apply is there once the views are built.
 	apply *apply.Apply
 	// service is there once control serves.

@@ -17,11 +17,11 @@ import (
 )
 
 // link is control's connections to the bus: its own, one for the rigs' asks
-// alone, and its system user's. A rig can send asks faster than control reads
-// them, and the server ends a connection that is read too slowly: the record
-// goes on over its own.
+// alone, one for their live lines, and its system user's. A rig can send faster
+// than control reads, and the server ends a connection that is read too slowly:
+// the record goes on over its own.
 type link struct {
-	control, asks, system *nats.Conn
+	control, asks, live, system *nats.Conn
 
 	admin *bus.Admin
 	watch *watch
@@ -41,11 +41,13 @@ func connect(ctx context.Context, c Config, id *identity.Identity, authority *bu
 	}
 	asks := dial
 	asks.Key, asks.Name, asks.Inbox = id.Control, "control-asks", bus.ControlInbox
+	live := asks
+	live.Name = "control-live"
 	system := dial
 	system.Key, system.Name, system.Inbox, system.OnState = id.System, "control-system", bus.SystemInbox, l.systemCame.told
 	// One connection's log says when the bus comes and goes.
 	system.Log = slog.New(slog.DiscardHandler)
-	asks.Log = system.Log
+	asks.Log, live.Log = system.Log, system.Log
 	var err error
 	if l.control, err = bus.Connect(ctx, own); err != nil {
 		return nil, err
@@ -54,9 +56,15 @@ func connect(ctx context.Context, c Config, id *identity.Identity, authority *bu
 		l.control.Close()
 		return nil, err
 	}
+	if l.live, err = bus.Connect(ctx, live); err != nil {
+		l.control.Close()
+		l.asks.Close()
+		return nil, err
+	}
 	if l.system, err = bus.Connect(ctx, system); err != nil {
 		l.control.Close()
 		l.asks.Close()
+		l.live.Close()
 		return nil, err
 	}
 	l.admin = bus.NewAdmin(l.system)
@@ -68,6 +76,7 @@ func (l *link) close() error {
 	err := l.control.FlushTimeout(time.Second)
 	l.control.Close()
 	l.asks.Close()
+	l.live.Close()
 	l.system.Close()
 	if errors.Is(err, nats.ErrConnectionClosed) || errors.Is(err, nats.ErrTimeout) {
 		err = nil // the bus is away, so there is nothing to send

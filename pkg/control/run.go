@@ -17,6 +17,7 @@ import (
 	"thermite/pkg/control/dash"
 	"thermite/pkg/control/events"
 	"thermite/pkg/control/kb/inbox"
+	"thermite/pkg/control/live"
 	"thermite/pkg/control/mcp"
 	"thermite/pkg/control/metrics"
 	"thermite/pkg/control/reports"
@@ -99,9 +100,15 @@ func (c *Control) startRecord(ctx context.Context, parts *parts, link *link, js 
 	parts.start("the rigs' asks", answering.Run)
 	parts.start("the knowledge base's files", files.Run)
 	parts.start("the rigs' consumers", users.NewConsumers(js, c.users, c.config.Log).Run)
+	liveJS, err := jetstream.New(link.live)
+	if err != nil {
+		return nil, fmt.Errorf("opening JetStream for live lines: %w", err)
+	}
+	c.live = live.New(live.Config{Rigs: c.rigs, Runs: c.runs, Clock: c.config.Now, Log: c.config.Log})
+	parts.start("the live lines", func(ctx context.Context) error { return c.live.Run(ctx, liveJS) })
 	parts.start("the commands", func(ctx context.Context) error { return c.commands.Run(ctx, commands.NewStream(js)) })
 	parts.start("the rigs' config", func(ctx context.Context) error { return c.configs.Run(ctx, rigconfig.NewStream(js)) })
-	return &busState{watch: link.watch, admin: link.admin, users: c.users, writer: writer, apply: c.apply, reports: taking, configs: c.configs}, nil
+	return &busState{watch: link.watch, admin: link.admin, users: c.users, writer: writer, apply: c.apply, reports: taking, configs: c.configs, live: c.live}, nil
 }
 
 // join is what a rig's machine must know.
@@ -115,7 +122,7 @@ func (c *Control) startSurfaces(parts *parts, js jetstream.JetStream, state *bus
 	reader := events.NewReader(js, c.views)
 	c.views.Use(reader)
 	s := service.New(service.Config{
-		Store: c.store, Rigs: c.rigs, Needs: c.needs, Views: c.views, Events: reader, Commands: c.commands, Runs: c.runs, Bus: state,
+		Store: c.store, Rigs: c.rigs, Needs: c.needs, Views: c.views, Events: reader, Commands: c.commands, Runs: c.runs, Live: c.live, Bus: state,
 		Daily: c.daily, Space: c.space, KB: c.kb, Configs: c.configs,
 		Join:  c.join(),
 		Build: c.config.Build, Now: c.config.Now, Rand: c.config.Rand, Log: c.config.Log,

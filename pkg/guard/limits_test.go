@@ -24,6 +24,14 @@ var seed = map[string]any{
 	"MaxReportsWaiting":  32,                 // "At most 32 reports wait for the turn"
 	"MaxEarlierFolds":    16,                 // "Control keeps the 16 such folds read last"
 	"MaxLiveRuns":        1000,               // "the newest 1,000"
+	"MaxLiveMessage":     1 << 20,            // "A message holds at most 1 MiB"
+	"MaxLiveMessages":    1000,               // "at most 1,000 messages of each subject"
+	"MaxLiveBytes":       256 << 20,          // "and 256 MiB in all"
+	"MaxLiveLine":        512 << 10,          // ours
+	"MaxLiveWaiting":     500,                // "with more than 500 lines waiting for it"
+	"MaxLiveSubjects":    100,                // "for the 100 subjects it used last"
+	"LiveInterval":       3 * time.Second,    // THERMITE_LIVE_INTERVAL_MS: "every 3 seconds"
+	"LiveMaxAge":         time.Hour,          // "It keeps a message for an hour at most"
 	"MaxEventsRead":      5000,               // "A page of 5,000"
 	"MaxAskBytes":        1 << 20,            // ours
 	"MaxBodyBytes":       1 << 20,            // ours

@@ -19,6 +19,7 @@ import (
 	"thermite/pkg/harness/ledger"
 	"thermite/pkg/harness/routes"
 	"thermite/pkg/harness/sample"
+	"thermite/pkg/lines"
 	"thermite/pkg/wire"
 )
 
@@ -39,6 +40,7 @@ type Harness struct {
 	queue  *kb.Queue
 	// routes are what the supervisor handed it of the rig's config.
 	routes *routes.Routes
+	live   *lines.Log
 }
 
 // New opens the ledger and checks it, reads the report key, and listens. A
@@ -83,10 +85,13 @@ func (h *Harness) open(ctx context.Context) error {
 		return err
 	}
 	h.queue = kb.NewQueue(0)
+	if h.live, err = lines.New(lines.Config{Rig: h.cfg.Rig, Signer: h.signer, Now: h.cfg.Now, Rand: h.cfg.Rand}); err != nil {
+		return err
+	}
 	if err := h.openWork(); err != nil {
 		return err
 	}
-	h.server = api.New(api.Config{KBQueue: h.queue, KBOutbox: h.outbox, Routes: h.routes, Ledger: h.ledger, Controller: h.controller, Signer: h.signer, Rig: h.cfg.Rig, Build: h.cfg.Build,
+	h.server = api.New(api.Config{KBQueue: h.queue, KBOutbox: h.outbox, Routes: h.routes, Ledger: h.ledger, Controller: h.controller, Live: h.live, Signer: h.signer, Rig: h.cfg.Rig, Build: h.cfg.Build,
 		StartedAt: wire.At(started), Log: h.cfg.Log})
 	return nil
 }

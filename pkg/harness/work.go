@@ -39,7 +39,7 @@ func (c Config) makeStateDir() error {
 // openWork makes the controller, and what it works with if there is a broker.
 func (h *Harness) openWork() error {
 	cfg := controller.Config{Rig: h.cfg.Rig, Ledger: h.ledger, ControlKey: h.cfg.ControlKey, Inbox: h.cfg.Inbox,
-		Now: h.cfg.Now, Rand: h.cfg.Rand, Log: h.cfg.Log}
+		Live: h.live, Now: h.cfg.Now, Rand: h.cfg.Rand, Log: h.cfg.Log}
 	if h.cfg.Roles != nil {
 		parts, err := h.openParts()
 		if err != nil {

@@ -46,6 +46,9 @@ type Config struct {
 	// ModelRoutePoll is how often the supervisor looks whether its harness has
 	// the rig's config.
 	ModelRoutePoll Seconds `env:"THERMITE_MODEL_ROUTE_POLL_SECONDS" envDefault:"5"`
+	// LiveInterval is how often the supervisor publishes its harness's new
+	// live lines; 0 is wire.LiveInterval.
+	LiveInterval Millis `env:"THERMITE_LIVE_INTERVAL_MS" envDefault:"3000"`
 
 	// Build is the supervisor's version.
 	Build string
@@ -107,6 +110,20 @@ const (
 	maxPoll = Seconds(time.Hour)
 )
 
+// Bounds of LiveInterval.
+const (
+	minLive = Millis(10 * time.Millisecond)
+	maxLive = Millis(time.Minute)
+)
+
+// live is how often live lines are published.
+func (c Config) live() time.Duration {
+	if c.LiveInterval == 0 {
+		return wire.LiveInterval
+	}
+	return time.Duration(c.LiveInterval)
+}
+
 // Validate says what is wrong with the settings, each by its field.
 func (c Config) Validate() error {
 	var errs []error
@@ -142,6 +159,9 @@ func (c Config) Validate() error {
 	// Who makes a Config without reading settings leaves it 0: the default.
 	if c.ModelRoutePoll != 0 && c.ModelRoutePoll < minPoll || c.ModelRoutePoll > maxPoll {
 		wrong("ModelRoutePoll", "%s seconds, where it may be %s to %s", c.ModelRoutePoll, minPoll, maxPoll)
+	}
+	if c.LiveInterval != 0 && (c.LiveInterval < minLive || c.LiveInterval > maxLive) {
+		wrong("LiveInterval", "%s milliseconds, where it may be %s to %s", c.LiveInterval, minLive, maxLive)
 	}
 	if c.Build == "" || len(c.Build) > 100 {
 		wrong("Build", "%d characters, where it may have 1 to 100", len(c.Build))
@@ -200,3 +220,25 @@ func (s *Seconds) Set(text string) error { return s.UnmarshalText([]byte(text)) 
 
 // Type names the form to a flag's reader.
 func (*Seconds) Type() string { return "seconds" }
+
+// Millis is a time that is written as a whole number of milliseconds.
+type Millis time.Duration
+
+// String gives the number.
+func (m Millis) String() string { return strconv.FormatInt(time.Duration(m).Milliseconds(), 10) }
+
+// UnmarshalText reads the number.
+func (m *Millis) UnmarshalText(b []byte) error {
+	n, err := strconv.ParseInt(string(b), 10, 64)
+	if most := time.Duration(maxLive).Milliseconds(); err != nil || n < 0 || n > most {
+		return fmt.Errorf("%q must be a whole number of milliseconds, at most %d", b, most)
+	}
+	*m = Millis(time.Duration(n) * time.Millisecond)
+	return nil
+}
+
+// Set reads the number from a flag.
+func (m *Millis) Set(text string) error { return m.UnmarshalText([]byte(text)) }
+
+// Type names the form to a flag's reader.
+func (*Millis) Type() string { return "milliseconds" }

@@ -41,6 +41,9 @@ func (a figuresAsk) Place(ctx context.Context) (wire.Place, error) {
 	if ctx.Err() == nil {
 		a.s.noteAsked(answer, err)
 	}
+	if err == nil {
+		a.s.heldBy(answer.Place)
+	}
 	return answer.Place, err
 }
 

@@ -27,10 +27,12 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"thermite/pkg/bus"
+	"thermite/pkg/lines"
 	"thermite/pkg/supervisor/asks"
 	"thermite/pkg/supervisor/commands"
 	"thermite/pkg/supervisor/harness"
 	"thermite/pkg/supervisor/kb"
+	"thermite/pkg/supervisor/live"
 	"thermite/pkg/supervisor/register"
 	"thermite/pkg/supervisor/reports"
 	"thermite/pkg/supervisor/rigconfig"
@@ -51,6 +53,10 @@ type Supervisor struct {
 	registrar *register.Registrar
 	harness   *harness.Client
 	stager    *stage.Stager
+	// own are the supervisor's own live lines, and denials hear what the bus
+	// does not open to them.
+	own     *lines.Log
+	denials *live.Denials
 
 	mu sync.Mutex
 	// relay is there once control has the keys.
@@ -63,6 +69,8 @@ type Supervisor struct {
 	files *kb.Files
 	// config is there with it: it takes the rig's config.
 	config *rigconfig.Loop
+	// live is there with it.
+	live *live.Loop
 	// asked says how the last figures ask went.
 	asked asked
 	// step is when a loop went on last.
@@ -83,6 +91,7 @@ func New(_ context.Context, cfg Config) (*Supervisor, error) {
 		return nil, fmt.Errorf("starting the supervisor of rig %s: %w", cfg.Rig, err)
 	}
 	s.link = newLink(cfg.Now, cfg.OnState)
+	s.denials = live.NewDenials()
 	s.harness = harness.New(cfg.Socket, s.times.Harness)
 	s.registrar = register.New(register.Config{
 		Client: register.NewClient(register.ClientConfig{URL: cfg.ControlURL, Rig: cfg.Rig, TokenFile: cfg.TokenFile,
@@ -113,6 +122,9 @@ func (s *Supervisor) open() error {
 	if made {
 		s.cfg.Log.Info("made this rig's seal key", "key", s.sealKey.Public().Fingerprint())
 	}
+	if s.own, err = lines.New(lines.Config{Rig: s.cfg.Rig, Now: s.cfg.Now, Rand: s.cfg.Rand}); err != nil {
+		return err
+	}
 	s.stager, err = stage.New(stage.Config{Inbox: s.cfg.Inbox, LocalKits: s.cfg.LocalKits, GitAccess: s.gitAccess, Now: s.cfg.Now, Log: s.cfg.Log})
 	return err
 }
@@ -126,7 +138,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 		return nil // ctx ended: it tries until then
 	}
 	nc, err := bus.Connect(ctx, bus.Dial{URL: s.cfg.BusURL, Key: s.busKey, Authority: s.authority, Name: s.cfg.Rig,
-		Inbox: wire.RigInbox(s.cfg.Rig), Log: s.cfg.Log, OnState: s.link.set, OnError: s.link.deny, ReconnectWait: s.times.Reconnect})
+		Inbox: wire.RigInbox(s.cfg.Rig), Log: s.cfg.Log, OnState: s.link.set, OnError: s.onError, ReconnectWait: s.times.Reconnect})
 	if err != nil {
 		return err
 	}
@@ -149,6 +161,10 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	showing, err := s.startLive(nc, registered.Place)
+	if err != nil {
+		return err
+	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return asking.run(ctx) })
 	g.Go(func() error {
@@ -159,6 +175,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	})
 	g.Go(func() error { return taking.Run(ctx) })
 	g.Go(func() error { return config.Run(ctx) })
+	g.Go(func() error { return showing.Run(ctx, s.cfg.live()) })
 	g.Go(func() error { return s.keepRegistered(ctx, nc, asker) })
 	return g.Wait()
 }
@@ -186,7 +203,7 @@ func (s *Supervisor) startCommands(nc *nats.Conn, asker *asks.Asker, relay *repo
 			asking.space.Soon()
 		}
 	}
-	taking, err := commands.New(nc, commands.Config{Rig: s.cfg.Rig, Harness: s.harness, Control: asker, Stager: s.stager,
+	taking, err := commands.New(nc, commands.Config{Rig: s.cfg.Rig, Harness: s.harness, Control: asker, Stager: toldStager{s.stager, s.own},
 		OnOutcome: soon, Now: s.cfg.Now, Log: s.cfg.Log})
 	if err != nil {
 		return nil, err
@@ -236,9 +253,13 @@ func (s *Supervisor) Figures() wire.Figures {
 		"registration": s.registrar.State(), "bus": s.link.figures(),
 	}}
 	s.mu.Lock()
-	relay, ask, taking, asking, files, config := s.relay, s.asked, s.commands, s.asking, s.files, s.config
+	relay, ask, taking, asking, files, config, showing := s.relay, s.asked, s.commands, s.asking, s.files, s.config, s.live
 	s.mu.Unlock()
 	asking.figures(f.Loops)
+	if showing != nil {
+		f.Loops["live"] = showing.State()
+		f.Live = showing.Figures()
+	}
 	if taking != nil {
 		f.Loops["commands"] = taking.State()
 	}

@@ -18,6 +18,8 @@ type Figures struct {
 	Loops map[string]LoopFigures `json:"loops,omitzero"`
 	// Config is what it took of the rig's config; absent before it looked.
 	Config *ConfigFigures `json:"config,omitzero"`
+	// Live are its live lines; absent until it publishes some.
+	Live *LiveFigures `json:"live,omitzero"`
 }
 
 // RelayFigures say how far a supervisor has put its ledger on the bus.
@@ -106,7 +108,7 @@ func CheckFigures(f Figures) error {
 			return fmt.Errorf("figures.loops.%s is over %d bytes", name, maxFigureText)
 		}
 	}
-	return nil
+	return checkLiveFigures(f.Live)
 }
 
 func checkNonce(nonce string) error {

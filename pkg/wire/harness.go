@@ -15,6 +15,7 @@ import (
 //	POST /v1/reset                          ResetAsk in, LedgerState out
 //	GET  /v1/space                          SpaceReport
 //	POST /v1/commands                       CommandDelivery in, CommandAnswer out
+//	GET  /v1/live?start=S&after=N           LiveLines
 //
 // What it can't answer is a HarnessProblem, application/problem+json.
 const (
@@ -26,6 +27,8 @@ const (
 	HarnessSpacePath = "/v1/space"
 	// HarnessCommandsPath takes commands.
 	HarnessCommandsPath = "/v1/commands"
+	// HarnessLivePath gives live lines.
+	HarnessLivePath = "/v1/live"
 )
 
 // The values of HarnessProblem.Code that a caller decides by.

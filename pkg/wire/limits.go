@@ -35,6 +35,26 @@ const (
 	// on: the newest of those control's registry gives the rig.
 	MaxLiveRuns = 1000
 
+	// MaxLiveMessage is the largest message of live lines, headers included,
+	// MaxLiveMessages how many of one subject the bus keeps at most, and
+	// MaxLiveBytes how much of all of them.
+	MaxLiveMessage  = 1 << 20
+	MaxLiveMessages = 1000
+	MaxLiveBytes    = 256 << 20
+
+	// MaxLiveLine is the longest live line that a harness takes. One that has
+	// no room in a message, as its characters are written longer there, is
+	// dropped and counted: a line is never cut.
+	MaxLiveLine = MaxLiveMessage / 2
+
+	// MaxLiveWaiting is how many live lines wait for a page that falls behind
+	// at most: of more it gets the newest so many, and how many it missed.
+	MaxLiveWaiting = 500
+
+	// MaxLiveSubjects is how many subjects a supervisor counts its live lines
+	// by: those that it used last.
+	MaxLiveSubjects = 100
+
 	// MaxEventsRead is the most events one page of GET /v1/rigs/<rig>/events
 	// gives.
 	MaxEventsRead = 5000
@@ -103,6 +123,12 @@ const (
 	// PollInterval is how often a supervisor reports and sends its figures:
 	// the default of THERMITE_POLL_SECONDS.
 	PollInterval = 60 * time.Second
+
+	// LiveInterval is how often a supervisor publishes its harness's new live
+	// lines: the default of THERMITE_LIVE_INTERVAL_MS. LiveMaxAge is how long
+	// the bus keeps them.
+	LiveInterval = 3 * time.Second
+	LiveMaxAge   = time.Hour
 
 	// RegisterRetry is how long a supervisor waits between tries to register
 	// its keys.

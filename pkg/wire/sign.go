@@ -24,6 +24,7 @@ const (
 	DomainAnswer  Domain = "answer"
 	DomainCommand Domain = "command"
 	DomainConfig  Domain = "config"
+	DomainLive    Domain = "live"
 )
 
 func (d Domain) prefix() []byte { return []byte("thermite/" + string(d) + "/v1\n") }

@@ -41,6 +41,8 @@ func RunEventSubject(run, kind string) string { return "thermite.run." + run + "
 // RunQueueSubject: thermite.run.<run>.queue.<op>
 func RunQueueSubject(run, op string) string { return "thermite.run." + run + ".queue." + op }
 
+// A source is in a subject as LiveToken gives it.
+
 // RigLiveSubject: thermite.rig.<rig>.live.<source>
 func RigLiveSubject(rig, source string) string { return "thermite.rig." + rig + ".live." + source }
 

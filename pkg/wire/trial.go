@@ -8,6 +8,7 @@ import "time"
 //	GET    /v1/trial                      Trial, without its token
 //	GET    /v1/notices?after=N&wait=30s   Notices: what its owner says, and whether it must stop
 //	POST   /v1/progress                   TrialProgress in
+//	POST   /v1/live                       TrialLines in: what a person sees of it as it happens
 //	GET    /v1/files                      TrialFiles: its lane's
 //	GET    /v1/files/{path}               the file's bytes
 //	PUT    /v1/files/{path}               writes it
@@ -26,6 +27,7 @@ const (
 	TrialPath         = "/v1/trial"
 	TrialNoticesPath  = "/v1/notices"
 	TrialProgressPath = "/v1/progress"
+	TrialLivePath     = "/v1/live"
 	TrialFilesPath    = "/v1/files"
 	TrialAttemptsPath = "/v1/attempts"
 	TrialKBFilesPath  = "/v1/kb/files"

@@ -74,6 +74,12 @@ func (c *Client) Progress(ctx context.Context, text string) error {
 	return c.json(ctx, call{doing: "saying what is done", method: http.MethodPost, path: wire.TrialProgressPath, body: wire.TrialProgress{Text: text}}, nil)
 }
 
+// Live gives lines for a person to see what the worker does as it does it, at
+// most wire.MaxTrialLines of at most wire.MaxLiveLine bytes.
+func (c *Client) Live(ctx context.Context, lines []string) error {
+	return c.json(ctx, call{doing: "saying what happens", method: http.MethodPost, path: wire.TrialLivePath, body: wire.TrialLines{Lines: lines}}, nil)
+}
+
 // Files lists the plain files of the trial's lane.
 func (c *Client) Files(ctx context.Context) (f wire.TrialFiles, err error) {
 	err = c.json(ctx, call{doing: "listing the lane's files", method: http.MethodGet, path: wire.TrialFilesPath}, &f)

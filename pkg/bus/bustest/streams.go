@@ -2,7 +2,7 @@ package bustest
 
 import (
 	"context"
-	"time"
+	"errors"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -15,10 +15,6 @@ import (
 func restConfigs() []jetstream.StreamConfig {
 	return []jetstream.StreamConfig{
 		bus.CommandsStreamConfig(),
-		{
-			Name: wire.StreamLive, Subjects: []string{wire.RigLiveSubject("*", "*"), wire.RunLiveSubject("*", "*")},
-			MaxMsgsPerSubject: 1000, MaxAge: time.Hour, MaxBytes: 256 << 20, MaxMsgSize: 1 << 20,
-		},
 		bus.ConfigStreamConfig(),
 		{
 			Name: wire.StreamKBFiles, Subjects: []string{wire.KBFileSubject("*")}, Retention: jetstream.WorkQueuePolicy,
@@ -39,6 +35,11 @@ func (b *Bus) EveryStream() {
 		if _, err := js.CreateOrUpdateStream(ctx, c); err != nil {
 			b.t.Fatalf("making %s: %v", c.Name, err)
 		}
+	}
+	// A small store has no room for it.
+	var refused *jetstream.APIError
+	if err := bus.EnsureLive(ctx, js); err != nil && !errors.As(err, &refused) {
+		b.t.Fatal(err)
 	}
 	for _, rig := range b.Users().Rigs {
 		for stream, c := range map[string]jetstream.ConsumerConfig{

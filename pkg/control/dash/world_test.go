@@ -31,6 +31,7 @@ import (
 	"thermite/pkg/control/events"
 	"thermite/pkg/control/identity"
 	"thermite/pkg/control/kb"
+	"thermite/pkg/control/live"
 	"thermite/pkg/control/needs"
 	"thermite/pkg/control/rigconfig"
 	"thermite/pkg/control/rigs"
@@ -81,6 +82,9 @@ func (b *busState) Apply() service.Apply        { return service.Apply{State: se
 func (b *busState) Reports() service.Reports    { return service.Reports{State: service.PartWorking} }
 func (b *busState) Users() service.Users        { return service.Users{Rigs: 2} }
 func (b *busState) Config() service.ConfigState { return service.ConfigState{} }
+func (b *busState) Live() service.LiveState {
+	return service.LiveState{State: service.PartWorking, Lines: 120, Messages: 31}
+}
 
 // links says of every rig that it is on the bus.
 type links struct{ since time.Time }
@@ -100,6 +104,7 @@ type world struct {
 	needs    *needs.Needs
 	bus      *busState
 	commands *commands.Commands
+	live     *live.View
 	runs     *runs.Registry
 	daily    *daily.Reports
 	kb       *kb.KB
@@ -155,6 +160,7 @@ func newWorld(t testing.TB, o dash.Options) *world {
 	if w.runs, err = runs.Open(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
+	w.live = live.New(live.Config{Runs: w.runs, Clock: w.now, Log: log})
 	w.commands = commands.New(commands.Config{Store: s, Needs: w.needs, Runs: w.runs, Signer: signer, Clock: w.now, Rand: rand.Reader, Log: log})
 	w.daily, w.space = daily.New(s, w.now), space.New(s, w.now)
 	secretsKey, err := secrets.New(bytes.Repeat([]byte{2}, 32), rand.Reader)
@@ -163,7 +169,7 @@ func newWorld(t testing.TB, o dash.Options) *world {
 	}
 	configs := rigconfig.New(rigconfig.Config{Store: s, Secrets: secretsKey, Signer: signer, Views: w.views, Clock: w.now, Log: log})
 	w.kb = kb.New(kb.Config{Store: s, Runs: w.runs, Dir: t.TempDir(), Clock: w.now, Log: log})
-	w.service = service.New(service.Config{Store: s, KB: w.kb, Rigs: w.rigs, Needs: w.needs, Views: w.views, Events: reader, Commands: w.commands, Runs: w.runs, Daily: w.daily, Space: w.space, Configs: configs, Bus: w.bus,
+	w.service = service.New(service.Config{Store: s, KB: w.kb, Rigs: w.rigs, Needs: w.needs, Views: w.views, Events: reader, Commands: w.commands, Runs: w.runs, Daily: w.daily, Space: w.space, Configs: configs, Live: w.live, Bus: w.bus,
 		Join:  service.Join{ControlURL: "https://control.example:8443", BusURL: "tls://control.example:4222", Authority: pem, Fingerprint: "zxOCrk-QXpxDrwzUhb1zZ4", SigningKey: signer.Public().String()},
 		Build: "v0.1-test", Now: w.now, Rand: rand.Reader, Log: log})
 	w.server = httptest.NewTLSServer(dash.New(w.service, log, o))

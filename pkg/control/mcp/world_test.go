@@ -49,6 +49,10 @@ func (fakeBus) Config() service.ConfigState {
 	return service.ConfigState{Keys: []service.ConfigKeyState{}, Rigs: []service.RigConfigCount{}}
 }
 
+func (fakeBus) Live() service.LiveState {
+	return service.LiveState{State: service.PartWorking, Rigs: []service.RigLive{}, RefusedBy: map[string]uint64{}}
+}
+
 // world is control with the record of a rig behind its MCP server.
 type world struct {
 	*recordtest.Record

@@ -45,6 +45,7 @@ func (b *busState) Apply() service.Apply        { return b.BusState.Apply }
 func (b *busState) Reports() service.Reports    { return b.BusState.Reports }
 func (b *busState) Config() service.ConfigState { return b.BusState.Config }
 func (b *busState) Users() service.Users        { return b.BusState.Users }
+func (b *busState) Live() service.LiveState     { return b.BusState.Live }
 
 // links and users stand for the bus where rigs ask for it.
 type links struct{}

@@ -76,7 +76,8 @@ var meanings = map[string]string{
 		started_at: When this supervisor started
 		relay: How far it has put its ledger on the bus
 		loops: Its loops, by name
-		config: What it took of the rig's config`,
+		config: What it took of the rig's config
+		live: What it did with live lines; absent before it published any`,
 	"KitSource": `
 		embedded: The name of a kit that ships; else git and commit say where it is
 		git: The https or ssh address of its repository, or for a rig that allows it a folder of the rig's machine
@@ -104,6 +105,13 @@ var meanings = map[string]string{
 		subject: What it is about
 		summary: What happened, for a person
 		unread: Whether this control can't read the event's body`,
+	"LiveCounts": `
+		published: Lines that it published
+		dropped: Lines that it dropped`,
+	"LiveFigures": `
+		published: Lines that it published since it started
+		dropped: Lines that it dropped: refused by the bus, or too large
+		subjects: The same by subject, for the 100 that it used last`,
 	"LoopFigures": `
 		state: One word: working, waiting or failing
 		detail: More, for a person`,

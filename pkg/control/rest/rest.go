@@ -53,6 +53,7 @@ func newAPI(s *service.Service, log *slog.Logger, bodyTimeout time.Duration) *AP
 	a.commandRoutes()
 	a.kitRoutes()
 	a.kbRoutes()
+	a.liveRoutes()
 	a.registrationRoute()
 	a.joinRoutes()
 	a.recordRoutes()

@@ -37,6 +37,8 @@ type route struct {
 	body *huma.RequestBody
 	// gives is the media type of an answer that is no JSON.
 	gives string
+	// streams says that a good answer is a stream of server-sent events.
+	streams bool
 	// errors are statuses that it answers with beside those of its form.
 	errors []int
 }
@@ -60,6 +62,10 @@ func add[In, Out any](a *API, r route, do func(context.Context, service.Caller, 
 		op.DefaultStatus = http.StatusCreated
 	case r.noContent:
 		op.DefaultStatus = http.StatusNoContent
+	}
+	if r.streams {
+		op.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{
+			service.LiveStreamType: {Schema: &huma.Schema{Type: huma.TypeString}}}}}
 	}
 	a.methods[r.path] = append(a.methods[r.path], r.method)
 	huma.Register(a.huma, op, func(ctx context.Context, in *In) (*Out, error) {

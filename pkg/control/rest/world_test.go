@@ -25,6 +25,7 @@ import (
 	"thermite/pkg/control/events"
 	"thermite/pkg/control/identity"
 	"thermite/pkg/control/kb"
+	"thermite/pkg/control/live"
 	"thermite/pkg/control/needs"
 	"thermite/pkg/control/rest"
 	"thermite/pkg/control/rigconfig"
@@ -99,6 +100,7 @@ func (b *busState) Apply() service.Apply        { b.mu.Lock(); defer b.mu.Unlock
 func (b *busState) Reports() service.Reports    { return service.Reports{State: service.PartWorking} }
 func (b *busState) Users() service.Users        { return service.Users{} }
 func (b *busState) Config() service.ConfigState { return service.ConfigState{} }
+func (b *busState) Live() service.LiveState     { return service.LiveState{} }
 
 // noLinks is a bus whose connections control can't see.
 type noLinks struct{}
@@ -121,6 +123,7 @@ type world struct {
 	clock    *clock
 	log      *noted
 	commands *commands.Commands
+	live     *live.View
 	runs     *runs.Registry
 	service  *service.Service
 	api      *rest.API
@@ -159,6 +162,7 @@ func newWorld(t testing.TB, use ...func(*world, *service.Config)) *world {
 	if w.runs, err = runs.Open(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
+	w.live = live.New(live.Config{Runs: w.runs, Clock: w.clock.now, Log: log})
 	w.commands = commands.New(commands.Config{Store: s, Needs: w.needs, Runs: w.runs, Signer: signer, Clock: w.clock.now, Rand: rand.Reader, Log: log})
 	secretsKey, err := secrets.New(bytes.Repeat([]byte{2}, 32), rand.Reader)
 	if err != nil {
@@ -166,7 +170,7 @@ func newWorld(t testing.TB, use ...func(*world, *service.Config)) *world {
 	}
 	configs := rigconfig.New(rigconfig.Config{Store: s, Secrets: secretsKey, Signer: signer, Views: w.views, Clock: w.clock.now, Log: log})
 	c := service.Config{Store: s, KB: kb.New(kb.Config{Store: s, Dir: t.TempDir()}), Rigs: w.rigs, Needs: w.needs, Views: w.views, Events: events.NewReader(nil, w.views),
-		Commands: w.commands, Runs: w.runs, Daily: daily.New(s, w.clock.now), Space: space.New(s, w.clock.now), Configs: configs, Bus: w.bus,
+		Commands: w.commands, Runs: w.runs, Daily: daily.New(s, w.clock.now), Space: space.New(s, w.clock.now), Configs: configs, Live: w.live, Bus: w.bus,
 		Join:  service.Join{ControlURL: "https://control:8443", BusURL: "tls://control:4222", Authority: "PEM", Fingerprint: "F", SigningKey: signer.Public().String()},
 		Build: "test", Now: w.clock.now, Rand: rand.Reader, Log: log}
 	for _, u := range use {

@@ -62,6 +62,7 @@ type BusState struct {
 	Reports     Reports     `json:"reports" doc:"What reads the rigs' reports"`
 	Users       Users       `json:"users" doc:"The server's users, which control writes"`
 	Config      ConfigState `json:"config" doc:"The rigs' config, which control writes and their supervisors take"`
+	Live        LiveState   `json:"live" doc:"The live lines: what control took and refused of them, and what the rigs published and dropped"`
 }
 
 // Server is the bus's server.
@@ -137,4 +138,27 @@ type Users struct {
 	TakenAt   wire.Time `json:"taken_at,omitzero" doc:"When the server last took the file"`
 	Error     string    `json:"error,omitzero" doc:"Why the server has not taken the file as it is now"`
 	ErrorFrom wire.Time `json:"error_since,omitzero" doc:"Since when it has not"`
+}
+
+// LiveState is how the live lines come.
+type LiveState struct {
+	State     string            `json:"state" enum:"working,waiting,stopped" doc:"As the apply's" example:"working"`
+	Why       string            `json:"why,omitzero" doc:"Why it waits"`
+	Messages  uint64            `json:"messages" doc:"Messages taken since control started, those that it found on the bus then too"`
+	Lines     uint64            `json:"lines" doc:"Lines taken in them"`
+	Again     uint64            `json:"again" doc:"Lines that came once more, and were passed over"`
+	Missed    uint64            `json:"missed" doc:"Lines that did not come, by their numbers"`
+	Refused   uint64            `json:"refused" doc:"Messages refused: they are not shown later"`
+	RefusedBy map[string]uint64 `json:"refused_by" doc:"The same by why: unreadable, subject, rig, key, unsigned, source or run"`
+	Last      string            `json:"last,omitzero" doc:"Why it last refused one"`
+	LastAt    wire.Time         `json:"last_at,omitzero" doc:"When it did"`
+	Watching  int               `json:"watching" doc:"How many pages and programs watch now"`
+	Rigs      []RigLive         `json:"rigs" nullable:"false" doc:"What each rig's supervisor counted, by the rig's name"`
+}
+
+// RigLive is what a rig's supervisor did with live lines since it started.
+type RigLive struct {
+	Rig       string `json:"rig" doc:"The rig" example:"workshop"`
+	Published uint64 `json:"published" doc:"Lines that it published"`
+	Dropped   uint64 `json:"dropped" doc:"Lines that it dropped: refused by the bus, or too large"`
 }

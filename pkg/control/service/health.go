@@ -35,8 +35,11 @@ func (s *Service) Bus(ctx context.Context, c Caller) (BusState, error) {
 		return BusState{}, err
 	}
 	b := s.config.Bus
-	state := BusState{Link: b.Link(), Writer: b.Writer(), Apply: b.Apply(), Reports: b.Reports(), Users: b.Users()}
+	state := BusState{Link: b.Link(), Writer: b.Writer(), Apply: b.Apply(), Reports: b.Reports(), Users: b.Users(), Live: b.Live()}
 	var err error
+	if state.Live.Rigs, err = s.rigsLive(ctx); err != nil {
+		return BusState{}, err
+	}
 	if state.Config, err = s.configState(ctx); err != nil {
 		return BusState{}, err
 	}

@@ -29,6 +29,10 @@ const (
 	// and of one caller.
 	maxWaits     = 4000
 	maxWaitsEach = 500
+	// maxViewers and maxViewersEach are how many pages watch live lines, in all
+	// and of one token: one that a wall of screens shares, too.
+	maxViewers     = 5000
+	maxViewersEach = 3000
 	// registrationsEvery and registrationsAtOnce bound one rig's: each is a
 	// step in its history, and one with another key has the bus's server
 	// reload. A supervisor that is refused tries again after as long.
@@ -41,9 +45,7 @@ type limits struct {
 	calls, registrations *rates
 	reads                *semaphore.Weighted
 
-	mu    sync.Mutex
-	waits map[string]int
-	all   int
+	waits, viewers *places
 }
 
 func newLimits() *limits {
@@ -51,7 +53,8 @@ func newLimits() *limits {
 		calls:         newRates(callsPerSecond, callsAtOnce),
 		registrations: newRates(rate.Every(registrationsEvery), registrationsAtOnce),
 		reads:         semaphore.NewWeighted(readsAtOnce),
-		waits:         map[string]int{},
+		waits:         &places{each: maxWaitsEach, most: maxWaits, who: map[string]int{}},
+		viewers:       &places{each: maxViewersEach, most: maxViewers, who: map[string]int{}},
 	}
 }
 
@@ -70,22 +73,47 @@ func (l *limits) read(ctx context.Context) (done func(), err error) {
 
 // wait counts a call of the caller that waits for an event; done ends it.
 func (l *limits) wait(who string) (done func(), err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.waits[who] >= maxWaitsEach || l.all >= maxWaits {
-		return nil, &Error{Code: CodeTooManyCalls, RetryAfter: time.Second,
-			Text: "too many calls wait for an event already: ask without wait, or end some"}
+	if done, ok := l.waits.take(who); ok {
+		return done, nil
 	}
-	l.waits[who]++
-	l.all++
+	return nil, &Error{Code: CodeTooManyCalls, RetryAfter: time.Second,
+		Text: "too many calls wait for an event already: ask without wait, or end some"}
+}
+
+// view counts a page that watches live lines; done ends it.
+func (l *limits) view(who string) (done func(), err error) {
+	if done, ok := l.viewers.take(who); ok {
+		return done, nil
+	}
+	return nil, &Error{Code: CodeTooManyCalls, RetryAfter: time.Minute, Text: "too many pages watch live lines already: close some"}
+}
+
+// places are so many, in all and of each caller.
+type places struct {
+	each, most int
+
+	mu  sync.Mutex
+	who map[string]int
+	all int
+}
+
+// take takes a place of the caller's, if there is one; done gives it back.
+func (p *places) take(who string) (done func(), ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.who[who] >= p.each || p.all >= p.most {
+		return nil, false
+	}
+	p.who[who]++
+	p.all++
 	return func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.all--
-		if l.waits[who]--; l.waits[who] == 0 {
-			delete(l.waits, who)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.all--
+		if p.who[who]--; p.who[who] == 0 {
+			delete(p.who, who)
 		}
-	}, nil
+	}, true
 }
 
 // rates are the rates of many callers, each by its own.

@@ -61,14 +61,14 @@ func TestWaitsAreBounded(t *testing.T) {
 			}
 			ends = append(ends, done)
 		}
-		if l.all != len(ends) {
-			t.Fatalf("%d wait, counted as %d", len(ends), l.all)
+		if l.waits.all != len(ends) {
+			t.Fatalf("%d wait, counted as %d", len(ends), l.waits.all)
 		}
 		for _, end := range ends {
 			end()
 		}
-		if l.all != 0 || len(l.waits) != 0 {
-			t.Fatalf("%d wait after all ended: %v", l.all, l.waits)
+		if l.waits.all != 0 || len(l.waits.who) != 0 {
+			t.Fatalf("%d wait after all ended: %v", l.waits.all, l.waits.who)
 		}
 	})
 	l := newLimits()

@@ -45,6 +45,8 @@ type Config struct {
 	Configs Configs
 	// Space is what the rigs keep on their disks.
 	Space Space
+	// Live is the live view.
+	Live Live
 	// Bus says how control's parts on the bus are.
 	Bus Bus
 	// Join is what a new rig must know beside its name and token.
@@ -70,6 +72,7 @@ type Bus interface {
 	Users() Users
 	// Config is what control wrote of the rigs' config.
 	Config() ConfigState
+	Live() LiveState
 }
 
 // Service is control, as its surfaces see it.

@@ -65,6 +65,7 @@ func (b *still) Apply() Apply        { return b.apply }
 func (b *still) Reports() Reports    { return Reports{} }
 func (b *still) Users() Users        { return Users{} }
 func (b *still) Config() ConfigState { return ConfigState{} }
+func (b *still) Live() LiveState     { return LiveState{} }
 
 type noLinks struct{}
 

@@ -32,6 +32,13 @@ type Controller interface {
 	Troubles() []string
 }
 
+// Live has the harness's live lines.
+type Live interface {
+	// Read gives the lines after a place, which is one of the start that it
+	// names. What lies before it, the supervisor has.
+	Read(start string, after uint64) (wire.LiveLines, error)
+}
+
 // Config is what the API answers from.
 type Config struct {
 	Ledger     *ledger.Ledger
@@ -40,6 +47,7 @@ type Config struct {
 	KBQueue    KBQueue
 	KBOutbox   KBOutbox
 	Routes     Routes
+	Live       Live
 	Signer     *wire.Signer
 	Rig, Build string
 	StartedAt  wire.Time
@@ -63,6 +71,7 @@ func New(cfg Config) *Server {
 	s.route(http.MethodPost, wire.HarnessCommandsPath, s.postCommand)
 	s.kbRoutes()
 	s.routes(wire.HarnessConfigPath, map[string]handler{http.MethodGet: s.getConfig, http.MethodPut: s.putConfig})
+	s.route(http.MethodGet, wire.HarnessLivePath, s.getLive)
 	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, &wire.HarnessProblem{Status: http.StatusNotFound, Code: wire.CodeNotFound,
 			Detail: "the harness has no path " + clip(r.URL.Path)})

@@ -57,6 +57,33 @@ func (s *Server) getSpace(r *http.Request) ([]byte, error) {
 	return wire.EncodeSpaceReport(report)
 }
 
+// getLive: the live lines after a place. Without one it gives those that no
+// supervisor has.
+func (s *Server) getLive(r *http.Request) ([]byte, error) {
+	q, err := parseQuery(r.URL, "start", "after")
+	if err != nil {
+		return nil, err
+	}
+	start, given := q["start"]
+	if _, placed := q["after"]; placed != given {
+		return nil, badQuery("start and after: both or neither")
+	}
+	after := uint64(0)
+	if given {
+		if !wire.IsCommandID(start) {
+			return nil, badQuery("start %q is none", clip(start))
+		}
+		if after, err = number(q["after"], 0, wire.MaxInteger); err != nil {
+			return nil, badQuery("after %v", err)
+		}
+	}
+	lines, err := s.cfg.Live.Read(start, after)
+	if err != nil {
+		return nil, err
+	}
+	return wire.EncodeLiveLines(lines)
+}
+
 // postReset: a full reset, by the owner on the machine.
 func (s *Server) postReset(r *http.Request) ([]byte, error) {
 	uid, err := peerOf(r.Context())

@@ -39,10 +39,23 @@ type Config struct {
 	// Work does the work; nil on a rig without a broker, which only takes
 	// commands.
 	Work *Work
+	// Live has what is done for a person to see as it happens.
+	Live Live
 	Now  func() time.Time
 	Rand io.Reader
 	Log  *slog.Logger
 }
+
+// Live takes live lines.
+type Live interface {
+	// Say adds lines to those of a source, of a run or of none.
+	Say(run, source, text string)
+}
+
+// unheard takes them where nobody looks.
+type unheard struct{}
+
+func (unheard) Say(string, string, string) {}
 
 // Controller is the loop. New makes it, and Run works until its context ends.
 type Controller struct {
@@ -86,6 +99,9 @@ var ErrStopped = errors.New("the controller has stopped")
 
 // New makes a controller.
 func New(cfg Config) *Controller {
+	if cfg.Live == nil {
+		cfg.Live = unheard{}
+	}
 	c := &Controller{cfg: cfg, asks: make(chan ask), ended: make(chan struct{}, 1), stopped: make(chan struct{}), changed: make(chan struct{}),
 		troubles: map[string]string{}, running: map[ref]*running{}, rests: map[uint64]rest{}}
 	if cfg.Work != nil {

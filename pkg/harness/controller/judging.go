@@ -31,6 +31,7 @@ func (w *Work) judge(ctx context.Context, at string, j state.Judging) {
 			return
 		}
 		c.trouble(about, err)
+		c.cfg.Live.Say(j.Run, wire.LiveJudge, attemptName(j.Attempt)+": it could not be judged, and is tried again")
 		c.cfg.Log.Warn("a judging is tried again", "run", j.Run, "attempt", j.Attempt, "try", tries, "err", err)
 		if !pause(ctx, wait) {
 			return
@@ -132,6 +133,7 @@ func resultOf(r judge.Result) state.Result {
 func (w *Work) progress(j state.Judging) func(string) {
 	return func(what string) {
 		w.controller.cfg.Log.Debug("judging", "run", j.Run, "attempt", j.Attempt, "at", what)
+		w.controller.cfg.Live.Say(j.Run, wire.LiveJudge, attemptName(j.Attempt)+": "+what)
 	}
 }
 

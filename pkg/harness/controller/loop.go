@@ -133,6 +133,7 @@ func (l *loop) begin(ctx context.Context, found opened) error {
 		admitting.Wait()
 		l.cfg.Work.API.Open()
 	}()
+	l.cfg.Live.Say("", wire.LiveController, "the harness began its work")
 	return nil
 }
 
@@ -359,9 +360,11 @@ func (l *loop) stop() {
 	}
 }
 
-// tell hands owner's messages to the workers they are for.
+// tell says live what happened, and hands owner's messages to the workers they
+// are for.
 func (l *loop) tell(events []wire.Event) {
 	for _, e := range events {
+		l.say(e)
 		if e.Kind != wire.KindOwnerMessage {
 			continue
 		}

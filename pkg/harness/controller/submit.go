@@ -207,9 +207,3 @@ func noAttempt(n uint64) error {
 	return &wire.TrialProblem{Status: http.StatusNotFound, Title: http.StatusText(http.StatusNotFound), Code: wire.TrialNotFound,
 		Detail: "the run has no attempt " + state.About("", n)[1:]}
 }
-
-// Progress implements trialapi.Trials.
-func (c *Controller) Progress(_ context.Context, trial trialapi.Ref, p wire.TrialProgress) error {
-	c.cfg.Log.Debug("a worker says what it does", "run", trial.Run, "trial", trial.Trial, "what", p.Text)
-	return nil
-}

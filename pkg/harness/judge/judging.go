@@ -82,7 +82,6 @@ func (g *judging) base(ctx context.Context) error {
 	if ok, err := g.built(ctx); !ok {
 		return err
 	}
-	g.progress("public cases")
 	runs, err := g.phase(ctx, g.public(false))
 	if err != nil || !g.passed(runs) {
 		return err
@@ -99,7 +98,6 @@ func (g *judging) candidate(ctx context.Context) error {
 		return err
 	}
 	side := decide.Timed(g.kit.PrimaryMetric()) || g.job.ChampionPublic == nil
-	g.progress("public cases")
 	runs, err := g.phase(ctx, g.public(side))
 	if err != nil || !g.passed(runs) {
 		return err
@@ -136,7 +134,7 @@ func (g *judging) secret(ctx context.Context, public []ran) error {
 	if ok, err := g.builtAgain(ctx); !ok {
 		return err
 	}
-	g.progress("secret cases")
+	g.progress("making the secret cases")
 	seeds := secretSeeds(g.j.cfg.Key, g.job, g.kit.Cases, decide.Pairs(g.kit.PrimaryMetric(), g.kit.Cases.Secret))
 	took, err := g.j.makeCases(ctx, g.job.Staged, g.made, g.in("c"), seeds)
 	if err != nil {

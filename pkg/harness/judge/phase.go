@@ -65,7 +65,9 @@ func both(p planned, first bool) []planned {
 // run that fails.
 func (g *judging) phase(ctx context.Context, plan []planned) ([]ran, error) {
 	var runs []ran
-	for _, p := range plan {
+	for i, p := range plan {
+		// Which run it is, and not of what: a case's seed is nobody's to see.
+		g.progress(fmt.Sprintf("%s: run %d of %d", phaseName(p), i+1, len(plan)))
 		r, err := g.run(ctx, p)
 		if err != nil {
 			return nil, err
@@ -83,12 +85,23 @@ func (g *judging) phase(ctx context.Context, plan []planned) ([]ran, error) {
 	if slices.ContainsFunc(runs, func(r ran) bool { return !r.ok() && !r.champion }) {
 		return runs, nil
 	}
+	if len(plan) > 0 {
+		g.progress(phaseName(plan[0]) + ": the kit's check")
+	}
 	for part := range slices.Chunk(runs, maxBatch) {
 		if err := g.check(ctx, part); err != nil {
 			return nil, err
 		}
 	}
 	return runs, nil
+}
+
+// phaseName names the runs' cases.
+func phaseName(p planned) string {
+	if p.secret {
+		return "secret cases"
+	}
+	return "public cases"
 }
 
 // collect copies what runs left, as the role that wrote it, to where the

@@ -1,6 +1,7 @@
 package trialapi
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -23,6 +24,7 @@ var routes = []route{
 	{method: http.MethodGet, path: wire.TrialPath, serve: (*Server).getTrial},
 	{method: http.MethodGet, path: wire.TrialNoticesPath, serve: (*Server).getNotices},
 	{method: http.MethodPost, path: wire.TrialProgressPath, serve: (*Server).postProgress},
+	{method: http.MethodPost, path: wire.TrialLivePath, serve: (*Server).postLive},
 	{method: http.MethodGet, path: wire.TrialFilesPath, serve: (*Server).getFiles},
 	{method: http.MethodGet, path: wire.TrialFilesPath, below: true, serve: (*Server).getFile},
 	{method: http.MethodPut, path: wire.TrialFilesPath, below: true, serve: (*Server).putFile},
@@ -105,6 +107,26 @@ func (s *Server) postProgress(c call, _ string) (answer, error) {
 		return answer{}, err
 	}
 	if err := s.cfg.Trials.Progress(c.Context(), c.trial.ref(), p); err != nil {
+		return answer{}, s.fault(c, err)
+	}
+	return answer{status: http.StatusNoContent}, nil
+}
+
+// postLive: what a person sees of it as it happens.
+func (s *Server) postLive(c call, _ string) (answer, error) {
+	var said wire.TrialLines
+	if err := readMost(c, wire.MaxTrialLinesBody, &said); err != nil {
+		return answer{}, err
+	}
+	if n := len(said.Lines); n > wire.MaxTrialLines {
+		return answer{}, problem(wire.TrialBadBody, "lines has %d entries, at most %d", n, wire.MaxTrialLines)
+	}
+	for i, line := range said.Lines {
+		if err := text(fmt.Sprintf("lines[%d]", i), line, wire.MaxLiveLine, false); err != nil {
+			return answer{}, err
+		}
+	}
+	if err := s.cfg.Trials.Live(c.Context(), c.trial.ref(), said); err != nil {
 		return answer{}, s.fault(c, err)
 	}
 	return answer{status: http.StatusNoContent}, nil

@@ -50,6 +50,8 @@ type Trials interface {
 	Attempt(ctx context.Context, trial Ref, attempt uint64) (Facts, <-chan struct{}, error)
 	// Progress is what the worker says it is doing, in a line.
 	Progress(ctx context.Context, trial Ref, p wire.TrialProgress) error
+	// Live is what a person may see of its work as it happens.
+	Live(ctx context.Context, trial Ref, lines wire.TrialLines) error
 }
 
 // Facts are what the ledger has of an attempt. View says what of it a worker

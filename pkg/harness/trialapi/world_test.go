@@ -26,6 +26,7 @@ type controller struct {
 	attempts []trialapi.Facts
 	changed  chan struct{}
 	progress []string
+	live     []string
 	trials   []trialapi.Ref
 	// submit, if set, is what a submit does.
 	submit func(ctx context.Context, s wire.Submit) (wire.Submitted, error)
@@ -64,6 +65,13 @@ func (c *controller) Attempt(_ context.Context, trial trialapi.Ref, n uint64) (t
 		}
 	}
 	return trialapi.Facts{}, nil, &wire.TrialProblem{Code: wire.TrialNotFound, Detail: "no such attempt"}
+}
+
+func (c *controller) Live(_ context.Context, trial trialapi.Ref, said wire.TrialLines) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.live = append(c.live, said.Lines...)
+	return nil
 }
 
 func (c *controller) Progress(_ context.Context, trial trialapi.Ref, p wire.TrialProgress) error {

@@ -126,6 +126,20 @@ func (c *Client) HeldConfig(ctx context.Context, key string) (wire.ConfigHeld, e
 	return wire.DecodeConfigHeld(b)
 }
 
+// Lines gives the live lines after a place: the start and the next of the
+// answer before; without one, those that no supervisor has.
+func (c *Client) Lines(ctx context.Context, start string, after uint64) (wire.LiveLines, error) {
+	var q url.Values
+	if start != "" {
+		q = url.Values{"start": {start}, "after": {strconv.FormatUint(after, 10)}}
+	}
+	b, err := c.get(ctx, wire.HarnessLivePath, q)
+	if err != nil {
+		return wire.LiveLines{}, fmt.Errorf("asking the harness for live lines: %w", err)
+	}
+	return wire.DecodeLiveLines(b)
+}
+
 // get asks for something.
 func (c *Client) get(ctx context.Context, path string, query url.Values) ([]byte, error) {
 	return c.call(ctx, http.MethodGet, path, query, nil)

@@ -55,11 +55,13 @@ func Work(ctx context.Context, job worker.Job) (uint64, error) {
 
 // run runs the command to its end and reads its result.
 func run(ctx context.Context, job worker.Job) (wire.TrialResult, error) {
-	last := &tail{to: job.Out}
+	said := newSaying(job)
+	defer said.close(ctx)
+	last := &tail{to: io.MultiWriter(job.Out, said.out())}
 	cmd := exec.CommandContext(ctx, job.Args[0], job.Args[1:]...)
 	cmd.Dir = job.Folder
 	cmd.Env = append(os.Environ(), "THERMITE_TRIAL="+job.File, "THERMITE_TRIAL_URL="+job.URL, "THERMITE_TRIAL_TOKEN="+job.Token)
-	cmd.Stdout, cmd.Stderr = last, os.Stderr
+	cmd.Stdout, cmd.Stderr = last, io.MultiWriter(os.Stderr, said.out())
 	// What it starts ends with it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }

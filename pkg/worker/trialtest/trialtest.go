@@ -47,6 +47,7 @@ type World struct {
 	attempts []trialapi.Facts
 	digests  []string // of the lane at first, and of each attempt
 	progress []string
+	live     []string
 }
 
 // Options are what differs between worlds.
@@ -160,6 +161,13 @@ func (w *World) Said() []string {
 	return slices.Clone(w.progress)
 }
 
+// Live are the live lines.
+func (w *World) Live() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.live)
+}
+
 // controller is the world as the API asks it.
 type controller struct{ *World }
 
@@ -222,6 +230,14 @@ func (w controller) Progress(_ context.Context, _ trialapi.Ref, p wire.TrialProg
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.progress = append(w.progress, p.Text)
+	return nil
+}
+
+// Live implements trialapi.Trials.
+func (w controller) Live(_ context.Context, _ trialapi.Ref, said wire.TrialLines) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.live = append(w.live, said.Lines...)
 	return nil
 }
 
