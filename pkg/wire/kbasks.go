@@ -202,7 +202,9 @@ func EncodeKBSearchAnswer(s *Signer, a KBSearchAnswer) ([]byte, error) {
 // DecodeKBSearchAnswer reads the answer to the rig's ask with nonce, signed by
 // control's key.
 func DecodeKBSearchAnswer(control PublicKey, rig, nonce string, b []byte) (KBSearchAnswer, error) {
-	return readKBAnswer(control, "a search's answer", b, func(a KBSearchAnswer) error { return kbAnswers(a.Rig, a.Nonce, rig, nonce) })
+	return readKBAnswer(control, "a search's answer", b, func(a KBSearchAnswer) error {
+		return first(kbAnswers(a.Rig, a.Nonce, rig, nonce), there("hits", a.Hits))
+	})
 }
 
 // EncodeKBReadAnswer signs the answer with control's key.
@@ -230,8 +232,16 @@ func EncodeKBFilesAnswer(s *Signer, a KBFilesAnswer) ([]byte, error) {
 // control's key.
 func DecodeKBFilesAnswer(control PublicKey, rig, nonce string, b []byte) (KBFilesAnswer, error) {
 	return readKBAnswer(control, "the answer to a kb-files ask", b, func(a KBFilesAnswer) error {
-		return first(kbAnswers(a.Rig, a.Nonce, rig, nonce), checkSums("kept", a.Kept), checkSums("waiting", a.Waiting))
+		return first(kbAnswers(a.Rig, a.Nonce, rig, nonce), there("kept", a.Kept), checkSums("kept", a.Kept), checkSums("waiting", a.Waiting))
 	})
+}
+
+// there says that a list is missing, which may be empty.
+func there[T any](field string, list []T) error {
+	if list == nil {
+		return fmt.Errorf("%s is missing", field)
+	}
+	return nil
 }
 
 // kbAnswers says whether an answer is to the rig's ask.

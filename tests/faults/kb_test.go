@@ -67,9 +67,17 @@ func TestItemsOfRigsThatDie(t *testing.T) {
 	for _, r := range c.rigs {
 		c.compareItems(r, wrote[r.name])
 	}
-	if left := c.messagesIn(wire.StreamKBFiles); left != 0 {
-		c.fatal(fmt.Errorf("the bus still holds %d chunks", left))
-	}
+	js := c.stream()
+	c.wait(2*time.Minute, "control to take every chunk", func() error {
+		stream, err := js.Stream(t.Context(), wire.StreamKBFiles)
+		if err != nil {
+			return err
+		}
+		if left := stream.CachedInfo().State.Msgs; left > 0 {
+			return fmt.Errorf("the bus still holds %d chunks", left)
+		}
+		return nil
+	})
 }
 
 // write has the rig's ledger and outbox hold what a trial wrote, as its harness
@@ -156,14 +164,4 @@ func (c *cluster) compareItems(r *rig, wrote []string) {
 		c.t.Errorf("rig %s has in the knowledge base (-written +there):\n%s", r.name, cmp.Diff(wrote, has))
 	}
 	c.t.Logf("rig %s: %d items, each there once with its file", r.name, len(has))
-}
-
-// messagesIn counts what a stream holds.
-func (c *cluster) messagesIn(name string) uint64 {
-	c.t.Helper()
-	stream, err := c.stream().Stream(c.t.Context(), name)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return stream.CachedInfo().State.Msgs
 }

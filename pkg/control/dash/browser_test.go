@@ -201,6 +201,7 @@ var shown = []struct{ name, path string }{
 	{"run-attempts", "/rigs/delta/runs/pack-1/attempts"}, {"run-attempt", "/rigs/delta/runs/pack-1/attempts/13"}, {"run-attempt-evil", "/rigs/alpha/runs/evil-1/attempts/1"},
 	{"run-champions", "/rigs/delta/runs/pack-1/champions"}, {"run-prompts", "/rigs/delta/runs/pack-1/prompts"}, {"run-prompts-evil", "/rigs/alpha/runs/evil-1/prompts"}, {"run-history", "/rigs/delta/runs/pack-1/history"}, {"campaigns", "/campaigns"},
 	{"campaign", "/campaigns/packing"}, {"kits", "/kits"}, {"kit", "/kits/circle-packing-26"}, {"rig-commands", "/rigs/delta/commands"},
+	{"kb", "/kb"}, {"kb-search", "/kb?q=lattice"}, {"kb-item", "/kb/items/1"}, {"run-knowledge", "/rigs/delta/runs/pack-1/knowledge"},
 	{"events", "/rigs/beta/events"}, {"event", "/rigs/beta/events/30"},
 	{"history", "/rigs/beta/history"}, {"audit", "/audit"}, {"bus", "/metrics/bus"}, {"settings-bus", "/settings/bus"},
 	{"settings-tokens", "/settings/tokens"}, {"settings-about", "/settings/about"},
