@@ -80,6 +80,7 @@ func (m *Server) serverOf(role service.Role) *sdk.Server {
 	m.runTools(b)
 	m.attemptTools(b)
 	m.promptTools(b)
+	m.liveTools(b)
 	m.kitTools(b)
 	m.commandTools(b)
 	m.stateTools(b)

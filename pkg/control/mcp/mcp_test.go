@@ -44,7 +44,7 @@ var reads = []struct {
 	{"list_commands", nil},
 	{"kb_search", args{"words": "hexagonal start"}}, {"kb_read", args{"id": "1"}}, {"kb_list", args{"run": "pack26"}}, {"kb_collections", nil},
 	{"rig_daily", args{"rig": "workshop"}},
-	{"rig_space", args{"rig": "workshop"}},
+	{"live_lines", onRun(nil)}, {"rig_space", args{"rig": "workshop"}},
 	{"list_model_routes", nil}, {"list_mcp_servers", nil}, {"list_git_accesses", nil},
 }
 

@@ -20,6 +20,7 @@ import (
 	"thermite/pkg/control/daily"
 	"thermite/pkg/control/events"
 	"thermite/pkg/control/identity"
+	"thermite/pkg/control/live"
 	"thermite/pkg/control/mcp"
 	"thermite/pkg/control/recordtest"
 	"thermite/pkg/control/rigconfig"
@@ -94,7 +95,7 @@ func newWorld(t testing.TB) *world {
 	}
 	configs := rigconfig.New(rigconfig.Config{Store: w.Store, Secrets: secretsKey, Signer: recordtest.Key(t, "control"), Views: w.Views, Clock: w.Now, Log: log})
 	w.service = service.New(service.Config{Store: w.Store, Rigs: w.Rigs, Needs: w.Needs, Views: w.Views, Events: events.NewReader(w.JS, w.Views),
-		Commands: w.Commands, Runs: w.Registry, Daily: daily.New(w.Store, w.Now), KB: w.KB, Space: space.New(w.Store, w.Now), Configs: configs, Bus: fakeBus{}, Build: "test", Now: w.Now, Rand: rand.Reader, Log: log})
+		Commands: w.Commands, Runs: w.Registry, Daily: daily.New(w.Store, w.Now), KB: w.KB, Space: space.New(w.Store, w.Now), Configs: configs, Live: live.New(live.Config{Rigs: w.Rigs, Runs: w.Registry, Clock: w.Now, Log: log}), Bus: fakeBus{}, Build: "test", Now: w.Now, Rand: rand.Reader, Log: log})
 	w.mcp = mcp.New(w.service, log, mcp.Options{URL: "https://control.example:8443", Build: "test"})
 	w.server = httptest.NewServer(w.mcp)
 	t.Cleanup(w.server.Close)
