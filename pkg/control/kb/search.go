@@ -127,9 +127,7 @@ func termsOf(words string) []string {
 			word, rest = rest[:end], rest[end:]
 		}
 		begins := strings.HasSuffix(word, "*") || strings.HasPrefix(rest, "*")
-		if strings.HasPrefix(rest, "*") {
-			rest = rest[1:]
-		}
+		rest = strings.TrimPrefix(rest, "*")
 		if !strings.ContainsFunc(word, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
 			continue
 		}
