@@ -68,6 +68,7 @@ var commands = []func(*app) *cobra.Command{
 	campaignCommand,
 	kitCommand,
 	kbCommand,
+	liveCommand,
 	commandCommand,
 	busCommand,
 	mcpCommand,

@@ -129,6 +129,50 @@
     });
   }
 
+  // lines shows live lines as they come: the newest last, at most MOST.
+  var MOST = 2000;
+  function lines(section) {
+    var list = section.querySelector("ol"), status = section.querySelector("[data-missed]"), pause = section.querySelector("[data-pause]");
+    var only = section.dataset.only, all = section.dataset.all, missed = 0, held = [], paused = false;
+    function add(line) {
+      if (only && line.source !== only) return;
+      var li = document.createElement("li"), t = document.createElement("time"), who = document.createElement("b"), text = document.createElement("span");
+      t.setAttribute("datetime", line.at); t.title = line.at; t.textContent = ago(line.at);
+      who.textContent = line.source; text.textContent = line.text;
+      li.append(t, " ");
+      if (all) { var of = document.createElement("span"); of.className = "muted"; of.textContent = line.rig + (line.run ? " / " + line.run : ""); li.append(of, " "); }
+      li.append(who, " ", text);
+      if (line.missed) { var gap = document.createElement("span"); gap.className = "flag"; gap.textContent = line.missed + " before it did not come"; li.append(" ", gap); }
+      list.append(li);
+      while (list.children.length > MOST) list.firstElementChild.remove();
+    }
+    function show(batch) {
+      var end = list.scrollHeight - list.scrollTop - list.clientHeight < 40;
+      batch.forEach(add);
+      var empty = section.querySelector(".empty");
+      if (empty && list.children.length) empty.remove();
+      if (end) list.scrollTop = list.scrollHeight;
+    }
+    var from = new EventSource(section.dataset.stream);
+    from.addEventListener("lines", function (e) {
+      var news = JSON.parse(e.data);
+      missed += news.missed;
+      if (missed) status.textContent = missed + " lines missed: this page fell behind";
+      if (!paused) return show(news.lines);
+      held = held.concat(news.lines);
+      if (held.length > 500) { missed += held.length - 500; held = held.slice(-500); }
+      pause.textContent = "Go on (" + held.length + ")";
+    });
+    pause.hidden = false;
+    pause.addEventListener("click", function () {
+      paused = !paused;
+      pause.textContent = paused ? "Go on" : "Pause";
+      if (!paused) { show(held); held = []; }
+    });
+    list.scrollTop = list.scrollHeight;
+  }
+  document.querySelectorAll("section.live").forEach(lines);
+
   ready(document);
   window.setInterval(function () { if (!document.hidden) age(document); }, 1000);
   if (document.body.dataset.live) {

@@ -126,7 +126,7 @@ func (v *visit) runFrame(tab string, p *problem) (runFrame, error) {
 func (d *Dash) tabs() map[string]func(*visit, *problem, int) error {
 	return map[string]func(*visit, *problem, int) error{
 		tabOverview: (*visit).showOverview, tabQueue: (*visit).showQueue, tabAttempts: (*visit).showAttempts,
-		tabChampions: (*visit).showChampions, tabPrompts: (*visit).showPrompts, tabHistory: (*visit).showHistory,
+		tabChampions: (*visit).showChampions, tabPrompts: (*visit).showPrompts, tabHistory: (*visit).showHistory, tabLive: (*visit).showLive,
 		tabKnowledge: (*visit).showKnowledge,
 	}
 }

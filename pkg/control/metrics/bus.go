@@ -55,6 +55,11 @@ var (
 	configTaken   = figure("config_rigs_taken_total", "Values that the rigs' supervisors said last they took since they started.")
 	configRefused = figure("config_rigs_refused_total", "Messages of their config that they said they could not take.")
 
+	liveLines    = figure("live_lines_total", "Live lines that control took since it started.")
+	liveMissed   = figure("live_missed_total", "Live lines that did not come to control, by their numbers.")
+	liveRefused  = figure("live_refused_total", "Messages of live lines that control refused since it started, by why.", "reason")
+	liveWatching = figure("live_watching", "Pages and programs that watch live lines now.")
+
 	usersRigs  = figure("bus_users_rigs", "Rigs that may sign in to the message bus.")
 	usersTaken = figure("bus_users_taken_timestamp_seconds", "When the server last took the users file.")
 	usersUp    = figure("bus_users_taken", "1 if the server has taken the users file as it is now.")
@@ -96,6 +101,12 @@ func (b *bus) Collect(out chan<- prometheus.Metric) {
 	}
 	count(out, configTaken, s.Config.Taken)
 	count(out, configRefused, s.Config.Refused)
+	count(out, liveLines, s.Live.Lines)
+	count(out, liveMissed, s.Live.Missed)
+	for why, n := range s.Live.RefusedBy {
+		count(out, liveRefused, n, why)
+	}
+	gauge(out, liveWatching, float64(s.Live.Watching))
 	gauge(out, usersRigs, float64(s.Users.Rigs))
 	gauge(out, usersUp, one(s.Users.Error == ""))
 	if !s.Users.TakenAt.IsZero() {
