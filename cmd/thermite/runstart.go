@@ -78,6 +78,8 @@ func (f *startFlags) add(a *app, cmd *cobra.Command) {
 	flags.StringVar(&n.Title, "title", "", "its title; else the kit's")
 	flags.StringVar(&n.Worker, "worker", "", "what works on its trials: tune, or exec with a command; else tune, or exec if there is a command")
 	flags.StringVar(&f.commit, "commit", "", "the full commit of the kit's repository")
+	flags.StringVar(&n.GitAccess, "git-access", "", "the Git access that the kit's repository is fetched with")
+	flags.StringArrayVar(&n.MCPServers, "mcp-server", nil, "an MCP server that its agents may use; again for each")
 	flags.Uint64Var(&n.Lanes, "lanes", 1, "how many trials may work at once")
 	flags.Uint64Var(&n.Seed, "seed", 0, "seeds what it draws at random; 0: one is drawn")
 	f.budget.add(cmd)

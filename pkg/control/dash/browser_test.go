@@ -204,6 +204,7 @@ var shown = []struct{ name, path string }{
 	{"kb", "/kb"}, {"kb-search", "/kb?q=lattice"}, {"kb-item", "/kb/items/1"}, {"run-knowledge", "/rigs/delta/runs/pack-1/knowledge"},
 	{"events", "/rigs/beta/events"}, {"event", "/rigs/beta/events/30"},
 	{"history", "/rigs/beta/history"}, {"audit", "/audit"}, {"bus", "/metrics/bus"}, {"settings-bus", "/settings/bus"},
+	{"settings-models", "/settings/models"}, {"settings-mcp", "/settings/mcp-servers"}, {"settings-git", "/settings/git-accesses"},
 	{"settings-tokens", "/settings/tokens"}, {"settings-about", "/settings/about"},
 }
 

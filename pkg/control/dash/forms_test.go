@@ -16,6 +16,8 @@ import (
 
 // changes are every change that the dashboard offers.
 var changes = []string{"/rigs", "/rigs/alpha/token", "/rigs/alpha/retire", "/rigs/alpha/restore", "/rigs/alpha/report-key", "/needs/1/seen",
+	"/settings/models", "/settings/models/x/remove", "/settings/mcp-servers", "/settings/mcp-servers/x/remove",
+	"/settings/git-accesses", "/settings/git-accesses/x/remove",
 	"/settings/tokens", "/settings/tokens/2/revoke", "/runs", "/rigs/alpha/commands/aaaaaaaaaaaaaaaaaaaaaaaaaa/cancel",
 	aRunsPage + "/pause", aRunsPage + "/resume", aRunsPage + "/stop", aRunsPage + "/settings", aRunsPage + "/queue", aRunsPage + "/queue/3/move",
 	aRunsPage + "/queue/3/edit", aRunsPage + "/queue/3/drop", aRunsPage + "/trials/1/message", aRunsPage + "/trials/1/stop",
@@ -66,7 +68,7 @@ func TestChangesAreTheOwnersOwn(t *testing.T) {
 		if p := w.stranger().post(path, form("x")); p.status != http.StatusUnauthorized {
 			t.Errorf("a stranger on %s got %d", path, p.status)
 		}
-		if p := owner.get(path); p.status == http.StatusOK && !slices.Contains([]string{"/rigs", "/settings/tokens", "/runs", aRunsPage + "/queue"}, path) {
+		if p := owner.get(path); p.status == http.StatusOK && !slices.Contains([]string{"/rigs", "/settings/tokens", "/settings/models", "/settings/mcp-servers", "/settings/git-accesses", "/runs", aRunsPage + "/queue"}, path) {
 			t.Errorf("GET %s gave a page", path)
 		}
 	}

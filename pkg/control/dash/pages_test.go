@@ -120,7 +120,7 @@ var pages = []string{"/", "/needs", "/rigs", "/rigs/alpha", "/rigs/beta", "/rigs
 	"/rigs/delta/runs/pack-1/knowledge", "/rigs/delta/runs/pack-1/knowledge?q=lattice",
 	"/rigs/delta/runs/pack-1", "/rigs/delta/runs/pack-1/attempts/0", "/rigs/delta/runs/pack-1/attempts/none", "/rigs/delta/runs/pack-1/attempts/9999", "/rigs/delta/commands",
 	"/rigs/alpha/events", "/rigs/beta/events?kind=verdict&run=fast-1&after=0", "/rigs/alpha/events/5", "/rigs/alpha/history", "/rigs/alpha/daily/2026-11-30", "/rigs/silent/daily", "/rigs/alpha/space", "/rigs/silent/space", "/rigs/beta/runs", "/rigs/silent/runs",
-	"/audit", "/metrics/bus", "/settings/bus", "/settings/tokens", "/settings/about", "/no/such/page", "/rigs/none", "/rigs/alpha/events/77777",
+	"/audit", "/metrics/bus", "/settings/bus", "/settings/models", "/settings/mcp-servers", "/settings/git-accesses", "/settings/tokens", "/settings/about", "/no/such/page", "/rigs/none", "/rigs/alpha/events/77777",
 	"/rigs/alpha/runs/none", "/rigs/alpha?ledger=none", "/rigs/alpha?ledger=aaaaaaaaaaaaaaaaaaaaaaaaab"}
 
 var digits = regexp.MustCompile(`[0-9]+`)
