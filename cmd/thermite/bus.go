@@ -62,6 +62,11 @@ func (a *app) busFacts(b service.BusState) *table {
 	if b.Users.Error != "" {
 		users = b.Users.Error
 	}
+	written, failing := uint64(0), uint64(0)
+	for _, k := range b.Config.Keys {
+		written, failing = written+k.Written, failing+k.Failing
+	}
+	t.add("config", waiting(int(failing)), join(fmt.Sprintf("%d values written, %d taken by the rigs, %d refused by them", written, b.Config.Taken, b.Config.Refused), b.Config.Last))
 	t.add("users", plural(b.Users.Rigs, "rig"), users)
 	return t
 }
