@@ -46,6 +46,8 @@ var figures = []figure{
 	{bench: "supervisor/kb.File", title: "… the memory of bus, control, harness and supervisor in one process", unit: "process-MiB"},
 	{bench: "control/kb.Search", title: "a run's search over 100,000 items", unit: "ms/search-p50"},
 	{bench: "control/kb.Search", title: "… p99", unit: "ms/search-p99", aim: 30},
+	{bench: "supervisor/rigconfig.ConfigRoute", title: "a changed route, from the call to the harness", unit: "ms/route-p50"},
+	{bench: "supervisor/rigconfig.ConfigRoute", title: "… p99", unit: "ms/route-p99", aim: 6000},
 	{bench: "harness.Verdicts/lanes-1", title: "verdicts on bytecount, one lane", unit: "verdicts/h", more: true},
 	{bench: "harness.Verdicts/lanes-2", title: "… two lanes", unit: "verdicts/h", more: true},
 	{bench: "harness/judge.Judging/not-better", title: "what a judging takes over the kit's commands, 3 runs", unit: "own-ms", aim: 150},
