@@ -13,7 +13,7 @@ import (
 func runCommand(a *app) *cobra.Command {
 	return group("run", "start runs, list them, and see and change what they do",
 		runStartCommand(a), runListCommand(a), runShowCommand(a), runSetCommand(a),
-		runPauseCommand(a), runResumeCommand(a), runStopCommand(a), runQueueCommand(a), runTrialCommand(a), runPromptsCommand(a))
+		runPauseCommand(a), runResumeCommand(a), runStopCommand(a), runQueueCommand(a), runTrialCommand(a), runScreenCommand(a), runPromptsCommand(a))
 }
 
 func runListCommand(a *app) *cobra.Command {

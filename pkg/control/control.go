@@ -33,6 +33,7 @@ import (
 	"thermite/pkg/control/rigconfig"
 	"thermite/pkg/control/rigs"
 	"thermite/pkg/control/runs"
+	"thermite/pkg/control/screens"
 	"thermite/pkg/control/secrets"
 	"thermite/pkg/control/service"
 	"thermite/pkg/control/space"
@@ -58,6 +59,7 @@ type Control struct {
 	kb        *kb.KB
 	configs   *rigconfig.Configs
 	space     *space.Space
+	screens   *screens.Screens
 	listener  net.Listener
 	tls       *tls.Config
 	// live is there once control takes live lines.
@@ -110,6 +112,7 @@ func (c *Control) open(ctx context.Context) (err error) {
 	c.commands = commands.New(commands.Config{Store: c.store, Needs: c.needs, Runs: c.runs, Signer: c.identity.Signer,
 		Clock: c.config.Now, Rand: c.config.Rand, Log: c.config.Log})
 	c.daily, c.space = daily.New(c.store, c.config.Now), space.New(c.store, c.config.Now)
+	c.screens = screens.New(c.config.Now)
 	c.kb = kb.New(kb.Config{Store: c.store, Runs: c.runs, Dir: c.config.kbFilesDir(), Clock: c.config.Now, Log: c.config.Log})
 	key, err := secrets.Open(c.config.StateDir, c.config.Rand)
 	if err != nil {

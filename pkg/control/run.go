@@ -90,7 +90,7 @@ func (c *Control) startRecord(ctx context.Context, parts *parts, link *link, js 
 	}
 	writer := events.NewWriter(events.WriterConfig{JS: js, Room: link.admin, Apply: c.apply, Runs: c.runs, Clock: c.config.Now, Log: c.config.Log})
 	taking := reports.New(reports.Config{JS: js, Store: c.store, Rigs: c.rigs, Writer: writer, Ledgers: c.apply, Names: c.views, Clock: c.config.Now, Log: c.config.Log})
-	answering := asks.New(asks.Config{NC: link.asks, Rigs: c.rigs, Commands: c.commands, Daily: c.daily, Space: c.space, KB: c.kb, Place: c.apply.Place, Signer: c.identity.Signer, Clock: c.config.Now, Log: c.config.Log})
+	answering := asks.New(asks.Config{NC: link.asks, Rigs: c.rigs, Commands: c.commands, Daily: c.daily, Screens: c.screens, Space: c.space, KB: c.kb, Place: c.apply.Place, Signer: c.identity.Signer, Clock: c.config.Now, Log: c.config.Log})
 	files, err := inbox.Open(inbox.Config{JS: js, Store: c.store, Dir: c.config.kbFilesDir(), Floor: c.config.KBFloor << 20, Clock: c.config.Now, Log: c.config.Log})
 	if err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func (c *Control) startSurfaces(parts *parts, js jetstream.JetStream, state *bus
 	c.views.Use(reader)
 	s := service.New(service.Config{
 		Store: c.store, Rigs: c.rigs, Needs: c.needs, Views: c.views, Events: reader, Commands: c.commands, Runs: c.runs, Live: c.live, Bus: state,
-		Daily: c.daily, Space: c.space, KB: c.kb, Configs: c.configs,
+		Daily: c.daily, Screens: c.screens, Space: c.space, KB: c.kb, Configs: c.configs,
 		Join:  c.join(),
 		Build: c.config.Build, Now: c.config.Now, Rand: c.config.Rand, Log: c.config.Log,
 	})

@@ -36,6 +36,10 @@ var seed = map[string]any{
 	"MaxAskBytes":        1 << 20,            // ours
 	"MaxBodyBytes":       1 << 20,            // ours
 	"MaxDailyCharacters": 200_000,            // "at most 200,000 characters"
+	"MaxScreenBytes":     64 << 10,           // ours
+	"MaxScreens":         6,                  // ours
+	"ScreensWatched":     time.Second,        // "every second while a trial is watched"
+	"ScreensIdle":        5 * time.Second,    // "every 5 seconds otherwise"
 	"MaxSpaceItems":      2000,               // ours
 	"MaxSpaceGone":       200,                // ours
 	"SpaceEvery":         10 * time.Minute,   // "every 10 minutes, and after each removal"

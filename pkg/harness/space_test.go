@@ -10,17 +10,18 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"thermite/pkg/wire"
 )
 
-// space asks the harness what it keeps.
-func (w *world) space() wire.SpaceReport {
+// ask gets something of the harness's API.
+func (w *world) ask(path string) []byte {
 	w.t.Helper()
 	c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", w.cfg.Socket)
 	}}}
-	answer, err := c.Get("http://harness" + wire.HarnessSpacePath)
+	answer, err := c.Get("http://harness" + path)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -29,11 +30,29 @@ func (w *world) space() wire.SpaceReport {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	return b
+}
+
+// space asks the harness what it keeps.
+func (w *world) space() wire.SpaceReport {
+	w.t.Helper()
+	b := w.ask(wire.HarnessSpacePath)
 	r, err := wire.DecodeSpaceReport(b)
 	if err != nil {
 		w.t.Fatalf("%s: %v", b, err)
 	}
 	return r
+}
+
+// screen asks for the screen of a trial of the run numbers.
+func (w *world) screen(trial string) wire.Screen {
+	w.t.Helper()
+	b := w.ask(wire.HarnessScreenPath + "?run=numbers&trial=" + trial)
+	s, err := wire.DecodeScreen(b)
+	if err != nil {
+		w.t.Fatalf("%s: %v", b, err)
+	}
+	return s
 }
 
 // kept gives the items of a kind, and how many of them may go.
@@ -162,5 +181,27 @@ func TestARemovalThatWasCutOff(t *testing.T) {
 	w.space()
 	if n := w.ofKind(wire.KindSpaceRemoved); n != 1 {
 		t.Errorf("it is recorded %d times", n)
+	}
+}
+
+// Promise: a trial at work has a screen, what its worker printed last as plain
+// text; one that is over says so.
+func TestScreenOfATrial(t *testing.T) {
+	w := newWorld(t, nil)
+	w.start()
+	w.assign(numbers(), script(`printf 'one\n\033[31mtwo\033[0m\n'; echo oops >&2; `+waits))
+	w.working("trial-numbers-1")
+	var s wire.Screen
+	for deadline := time.Now().Add(time.Minute); !strings.Contains(s.Text, "oops"); {
+		if time.Now().After(deadline) {
+			t.Fatalf("the screen is %+v", s)
+		}
+		s = w.screen("1")
+	}
+	if s.Text != "one\ntwo\noops\n" || s.Printed != uint64(len("one\n\x1b[31mtwo\x1b[0m\noops\n")) || s.Gone != "" {
+		t.Errorf("the screen is %+v", s)
+	}
+	if s := w.screen("77"); !strings.Contains(s.Gone, "not at work") {
+		t.Errorf("a trial that never was: %+v", s)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"thermite/pkg/supervisor/asks"
 	"thermite/pkg/supervisor/daily"
 	"thermite/pkg/supervisor/kb"
+	"thermite/pkg/supervisor/screens"
 	"thermite/pkg/supervisor/space"
 	"thermite/pkg/wire"
 )
@@ -19,6 +20,8 @@ type asking struct {
 	// relay asks what trials ask of the knowledge base.
 	relay *kb.Relay
 	space *space.Loop
+	// screens sends what watched trials print.
+	screens *screens.Loop
 }
 
 // startAsking makes them.
@@ -27,8 +30,9 @@ func (s *Supervisor) startAsking(asker *asks.Asker) *asking {
 	a := &asking{
 		daily: daily.New(daily.Config{Rig: s.cfg.Rig, Harness: s.harness, Control: on, At: s.cfg.DailyAt, File: s.cfg.dailyPath(),
 			Every: s.times.DailyLook, Now: s.cfg.Now, Log: s.cfg.Log}),
-		relay: kb.NewRelay(kb.RelayConfig{Harness: s.harness, Control: on, Log: s.cfg.Log}),
-		space: space.New(space.Config{Harness: s.harness, Control: on, Every: s.times.Space, Retry: time.Duration(s.cfg.Poll), Log: s.cfg.Log}),
+		relay:   kb.NewRelay(kb.RelayConfig{Harness: s.harness, Control: on, Log: s.cfg.Log}),
+		screens: screens.New(screens.Config{Harness: s.harness, Control: on, Watched: s.times.ScreensWatched, Idle: s.times.ScreensIdle, Log: s.cfg.Log}),
+		space:   space.New(space.Config{Harness: s.harness, Control: on, Every: s.times.Space, Retry: time.Duration(s.cfg.Poll), Log: s.cfg.Log}),
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,6 +46,7 @@ func (a *asking) run(ctx context.Context) error {
 	g.Go(func() error { return a.daily.Run(ctx) })
 	g.Go(func() error { return a.relay.Run(ctx) })
 	g.Go(func() error { return a.space.Run(ctx) })
+	g.Go(func() error { return a.screens.Run(ctx) })
 	return g.Wait()
 }
 
@@ -51,6 +56,7 @@ func (a *asking) figures(loops map[string]wire.LoopFigures) {
 		return
 	}
 	loops["daily"], loops["space"] = a.daily.State(), a.space.State()
+	loops["screens"] = a.screens.State()
 	loops["kb"] = a.relay.State()
 }
 
@@ -78,4 +84,14 @@ func (o onLinkAsks) Space(ctx context.Context, report wire.SpaceReport) error {
 	ctx, cancel := o.link.while(ctx)
 	defer cancel()
 	return o.Asker.Space(ctx, report)
+}
+
+// Screens implements screens.Control.
+func (o onLinkAsks) Screens(ctx context.Context, sent []wire.Screen) ([]wire.TrialRef, error) {
+	if err := o.link.check(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := o.link.while(ctx)
+	defer cancel()
+	return o.Asker.Screens(ctx, sent)
 }

@@ -78,6 +78,9 @@ type Times struct {
 	GitAccess time.Duration
 	// Space is how often it tells what the rig keeps.
 	Space time.Duration
+	// ScreensWatched is how often it sends watched screens, and ScreensIdle
+	// how often it asks whether one is.
+	ScreensWatched, ScreensIdle time.Duration
 }
 
 // The waits that the seed does not name.
@@ -96,6 +99,7 @@ func (t Times) withDefaults() Times {
 		{&t.Register, wire.RegisterRetry}, {&t.Call, wire.CallTimeout}, {&t.Ask, wire.AskTimeout},
 		{&t.Publish, publishTimeout}, {&t.Harness, harnessTimeout},
 		{&t.DailyLook, wire.DailyLook}, {&t.Space, wire.SpaceEvery},
+		{&t.ScreensWatched, wire.ScreensWatched}, {&t.ScreensIdle, wire.ScreensIdle},
 	} {
 		if *d.at == 0 {
 			*d.at = d.fallback

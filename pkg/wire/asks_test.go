@@ -205,3 +205,56 @@ func FuzzDecodeSpaceAsk(f *testing.F) {
 		}
 	})
 }
+
+// Promise: a screen is what was printed last, as plain text, whatever a worker
+// prints; the most of them fit an ask.
+func TestScreens(t *testing.T) {
+	for printed, want := range map[string]string{
+		"one\ntwo":                         "one\ntwo",
+		"\x1b[31mred\x1b[0m \x1b]0;t\x07x": "red x",
+		"10%\r20%\r30%\r\nend\n":           "30%\nend\n",
+		"a\x00b\x08\tc\x7f\xff":            "ab\tc�",
+		"\x1b":                             "",
+		"\x1b[":                            "",
+	} {
+		if got := wire.ScreenText([]byte(printed)); got != want {
+			t.Errorf("%q shows as %q, want %q", printed, got, want)
+		}
+	}
+	long := wire.ScreenText(bytes.Repeat([]byte("\"界\\\"\n"), wire.MaxScreenBytes))
+	if len(long) > wire.MaxScreenBytes || len(long) < wire.MaxScreenBytes/2 {
+		t.Errorf("a long one has %d bytes", len(long))
+	}
+	s := wire.Screen{TrialRef: wire.TrialRef{Run: "r", Trial: 1}, At: spaceReport().At, Text: strings.Repeat("\"\\\n\"", wire.MaxScreenBytes/4)}
+	b, err := wire.EncodeScreensAsk(wire.ScreensAsk{Nonce: "n", Screens: slices.Repeat([]wire.Screen{s}, wire.MaxScreens)})
+	if err != nil || len(b) > wire.MaxAskBytes {
+		t.Fatalf("%d bytes: %v", len(b), err)
+	}
+	if a, err := wire.DecodeScreensAsk(b); err != nil || len(a.Screens) != wire.MaxScreens || a.Screens[0].Text != s.Text {
+		t.Errorf("%d screens: %v", len(a.Screens), err)
+	}
+	for says, bad := range map[string]wire.Screen{
+		"run name":              {TrialRef: wire.TrialRef{Run: "A", Trial: 1}, At: s.At},
+		"trial":                 {TrialRef: wire.TrialRef{Run: "r"}, At: s.At},
+		"control character":     {TrialRef: s.TrialRef, At: s.At, Text: "\x1b[0m"},
+		"the screen is too lar": {TrialRef: s.TrialRef, At: s.At, Text: strings.Repeat("x", wire.MaxScreenBytes+1)},
+	} {
+		if _, err := wire.EncodeScreen(bad); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v, want words with %q", err, says)
+		}
+	}
+}
+
+func FuzzScreenText(f *testing.F) {
+	f.Add([]byte("\x1b[31mred\x1b]0;t\x07 10%\r20%\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		s := wire.Screen{TrialRef: wire.TrialRef{Run: "r", Trial: 1}, At: spaceReport().At, Text: wire.ScreenText(b)}
+		raw, err := wire.EncodeScreen(s)
+		if err != nil {
+			t.Fatalf("%q shows as %q: %v", b, s.Text, err)
+		}
+		if got, err := wire.DecodeScreen(raw); err != nil || got.Text != s.Text {
+			t.Fatalf("%q: %v", b, err)
+		}
+	})
+}

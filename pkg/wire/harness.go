@@ -13,6 +13,7 @@ import (
 //	GET  /v1/page?ledger=L&after=N&limit=M  a signed page: see DecodePage
 //	GET  /v1/health                         HarnessHealth
 //	POST /v1/reset                          ResetAsk in, LedgerState out
+//	GET  /v1/screen?run=R&trial=N           Screen
 //	GET  /v1/space                          SpaceReport
 //	POST /v1/commands                       CommandDelivery in, CommandAnswer out
 //	GET  /v1/live?start=S&after=N           LiveLines
@@ -23,6 +24,8 @@ const (
 	HarnessPagePath   = "/v1/page"
 	HarnessHealthPath = "/v1/health"
 	HarnessResetPath  = "/v1/reset"
+	// HarnessScreenPath gives a trial's screen.
+	HarnessScreenPath = "/v1/screen"
 	// HarnessSpacePath says what the rig keeps.
 	HarnessSpacePath = "/v1/space"
 	// HarnessCommandsPath takes commands.

@@ -66,6 +66,12 @@ const (
 	// most.
 	MaxDailyCharacters = 200_000
 
+	// MaxScreenBytes is how much of what a trial's worker printed its screen
+	// has, and MaxScreens how many of a rig's trials are watched at once: their
+	// screens fit an ask, whatever is in them.
+	MaxScreenBytes = 64 << 10
+	MaxScreens     = 6
+
 	// MaxSpaceItems is how many things a rig names of what it keeps, and
 	// MaxSpaceGone how many an event names of what was removed.
 	MaxSpaceItems = 2000
@@ -192,6 +198,11 @@ const (
 
 	// DailyLook is how often a supervisor looks whether a daily report is due.
 	DailyLook = time.Minute
+
+	// ScreensWatched is how often a supervisor sends the screens of watched
+	// trials, and ScreensIdle how often it asks whether one is watched.
+	ScreensWatched = time.Second
+	ScreensIdle    = 5 * time.Second
 
 	// SpaceEvery is how often a supervisor says what its rig keeps.
 	SpaceEvery = 10 * time.Minute

@@ -45,6 +45,8 @@ type Config struct {
 	Daily Daily
 	// KB may be nil: then nothing about the knowledge base is answered.
 	KB KB
+	// Screens may be nil: then no screen is taken.
+	Screens Screens
 	// Space may be nil: then nobody is told what the rigs keep.
 	Space Space
 	// Place gives where control is in the rig's events.
@@ -171,6 +173,11 @@ func (a *Asks) kinds() map[string]func(ctx context.Context, rig string, ask []by
 	if a.Commands != nil {
 		kinds["renew"] = func(ctx context.Context, rig string, ask []byte) ([]byte, error) {
 			return wire.EncodeRenewAnswer(a.Signer, a.renew(ctx, rig, ask))
+		}
+	}
+	if a.Screens != nil {
+		kinds["screens"] = func(ctx context.Context, rig string, ask []byte) ([]byte, error) {
+			return wire.EncodeScreensAnswer(a.Signer, a.screens(ctx, rig, ask))
 		}
 	}
 	if a.Space != nil {

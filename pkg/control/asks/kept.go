@@ -17,6 +17,32 @@ type Space interface {
 	Take(ctx context.Context, rig string, r wire.SpaceReport) error
 }
 
+// Screens are what watched trials print.
+type Screens interface {
+	// Take keeps those of trials that are watched, and gives the trials that
+	// are watched now.
+	Take(rig string, screens []wire.Screen) []wire.TrialRef
+}
+
+// screens takes a rig's screens, and says which it sends next.
+func (a *Asks) screens(ctx context.Context, rig string, data []byte) wire.ScreensAnswer {
+	answer := wire.ScreensAnswer{Rig: rig}
+	ask, err := wire.DecodeScreensAsk(data)
+	if err != nil {
+		answer.Refused = err.Error()
+		return answer
+	}
+	answer.Nonce = ask.Nonce
+	if answer.Refused, err = a.unknown(ctx, rig); err != nil {
+		a.Log.Error("a rig's screens not taken", "rig", rig, "err", err)
+		answer.Refused = textFailed
+	}
+	if answer.Refused == "" {
+		answer.Watched = a.Screens.Take(rig, ask.Screens)
+	}
+	return answer
+}
+
 // space keeps what a rig says that it keeps.
 func (a *Asks) space(ctx context.Context, rig string, data []byte) wire.SpaceAnswer {
 	answer := wire.SpaceAnswer{Rig: rig}

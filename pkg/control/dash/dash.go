@@ -154,6 +154,7 @@ func (d *Dash) runRoutes(read, change func(string, handler)) {
 	change(run+"/queue/{experiment}/move", d.moveExperiment)
 	change(run+"/queue/{experiment}/edit", d.editExperiment)
 	change(run+"/queue/{experiment}/drop", d.dropExperiment)
+	read(run+"/trials/{trial}/screen", d.screen)
 	change(run+"/trials/{trial}/message", d.messageTrial)
 	change(run+"/trials/{trial}/stop", d.stopTrial)
 	change(run+"/attempts/{attempt}/disqualify", d.disqualify)

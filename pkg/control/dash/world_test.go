@@ -36,6 +36,7 @@ import (
 	"thermite/pkg/control/rigconfig"
 	"thermite/pkg/control/rigs"
 	"thermite/pkg/control/runs"
+	"thermite/pkg/control/screens"
 	"thermite/pkg/control/secrets"
 	"thermite/pkg/control/service"
 	"thermite/pkg/control/space"
@@ -107,6 +108,7 @@ type world struct {
 	live     *live.View
 	runs     *runs.Registry
 	daily    *daily.Reports
+	screens  *screens.Screens
 	kb       *kb.KB
 	space    *space.Space
 	service  *service.Service
@@ -162,6 +164,7 @@ func newWorld(t testing.TB, o dash.Options) *world {
 	}
 	w.live = live.New(live.Config{Runs: w.runs, Clock: w.now, Log: log})
 	w.commands = commands.New(commands.Config{Store: s, Needs: w.needs, Runs: w.runs, Signer: signer, Clock: w.now, Rand: rand.Reader, Log: log})
+	w.screens = screens.New(w.now)
 	w.daily, w.space = daily.New(s, w.now), space.New(s, w.now)
 	secretsKey, err := secrets.New(bytes.Repeat([]byte{2}, 32), rand.Reader)
 	if err != nil {
@@ -169,7 +172,7 @@ func newWorld(t testing.TB, o dash.Options) *world {
 	}
 	configs := rigconfig.New(rigconfig.Config{Store: s, Secrets: secretsKey, Signer: signer, Views: w.views, Clock: w.now, Log: log})
 	w.kb = kb.New(kb.Config{Store: s, Runs: w.runs, Dir: t.TempDir(), Clock: w.now, Log: log})
-	w.service = service.New(service.Config{Store: s, KB: w.kb, Rigs: w.rigs, Needs: w.needs, Views: w.views, Events: reader, Commands: w.commands, Runs: w.runs, Daily: w.daily, Space: w.space, Configs: configs, Live: w.live, Bus: w.bus,
+	w.service = service.New(service.Config{Store: s, KB: w.kb, Rigs: w.rigs, Needs: w.needs, Views: w.views, Events: reader, Commands: w.commands, Runs: w.runs, Daily: w.daily, Screens: w.screens, Space: w.space, Configs: configs, Live: w.live, Bus: w.bus,
 		Join:  service.Join{ControlURL: "https://control.example:8443", BusURL: "tls://control.example:4222", Authority: pem, Fingerprint: "zxOCrk-QXpxDrwzUhb1zZ4", SigningKey: signer.Public().String()},
 		Build: "v0.1-test", Now: w.now, Rand: rand.Reader, Log: log})
 	w.server = httptest.NewTLSServer(dash.New(w.service, log, o))

@@ -46,4 +46,26 @@ func (a *API) keptRoutes() {
 		func(ctx context.Context, c service.Caller, in *removeSpace) (*created[service.Command], error) {
 			return ordered(a.service.RemoveSpace(ctx, c, in.Rig, in.Body, in.Key))
 		})
+
+	type getScreen struct {
+		TrialPath
+		After string `query:"after" maxLength:"40" doc:"The at of the screen that you have: a later one is waited for" example:"2026-12-01T12:00:00.000000Z"`
+		Wait  string `query:"wait" maxLength:"20" doc:"How long to wait for a later screen, at most 30s" example:"10s"`
+	}
+	add(a, route{method: http.MethodGet, path: "/v1/rigs/{rig}/runs/{run}/trials/{trial}/screen", id: "get-trial-screen", tag: tagRuns, may: service.MayRead,
+		summary: "Watch a trial", more: "The last lines that its worker printed. Each call has the trial watched for 15 seconds: its rig then sends its screen every second, the first within 5. A rig has at most 6 trials watched at once.",
+		errors: []int{http.StatusConflict}},
+		func(ctx context.Context, c service.Caller, in *getScreen) (*answerOf[service.ScreenView], error) {
+			var q service.ScreenQuery
+			var err error
+			if q.Wait, err = waitOf(in.Wait); err != nil {
+				return nil, err
+			}
+			if in.After != "" {
+				if err := q.After.UnmarshalText([]byte(in.After)); err != nil {
+					return nil, wrongQuery("after", "after must be the at of another screen")
+				}
+			}
+			return answerWith(a.service.TrialScreen(ctx, c, in.name(), in.Trial, q))
+		})
 }

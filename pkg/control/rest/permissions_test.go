@@ -67,6 +67,7 @@ var permissions = []permission{
 	{"PATCH", "/v1/rigs/a/runs/p/queue/1", `{"title":"x"}`, made, forbidden, forbidden, unknown},
 	{"POST", "/v1/rigs/a/runs/p/queue/1/move", `{"position":1}`, made, forbidden, forbidden, unknown},
 	{"POST", "/v1/rigs/a/runs/p/queue/1/drop", `{}`, made, forbidden, forbidden, unknown},
+	{"GET", "/v1/rigs/a/runs/p/trials/1/screen", "", ok, ok, forbidden, unknown},
 	{"POST", "/v1/rigs/a/runs/p/trials/1/message", `{"text":"x"}`, made, forbidden, forbidden, unknown},
 	{"POST", "/v1/rigs/a/runs/p/trials/1/stop", `{}`, made, forbidden, forbidden, unknown},
 	{"GET", "/v1/rigs/a/runs/p/attempts", "", ok, ok, forbidden, unknown},

@@ -31,6 +31,7 @@ import (
 	"thermite/pkg/control/rigconfig"
 	"thermite/pkg/control/rigs"
 	"thermite/pkg/control/runs"
+	"thermite/pkg/control/screens"
 	"thermite/pkg/control/secrets"
 	"thermite/pkg/control/service"
 	"thermite/pkg/control/space"
@@ -170,7 +171,7 @@ func newWorld(t testing.TB, use ...func(*world, *service.Config)) *world {
 	}
 	configs := rigconfig.New(rigconfig.Config{Store: s, Secrets: secretsKey, Signer: signer, Views: w.views, Clock: w.clock.now, Log: log})
 	c := service.Config{Store: s, KB: kb.New(kb.Config{Store: s, Dir: t.TempDir()}), Rigs: w.rigs, Needs: w.needs, Views: w.views, Events: events.NewReader(nil, w.views),
-		Commands: w.commands, Runs: w.runs, Daily: daily.New(s, w.clock.now), Space: space.New(s, w.clock.now), Configs: configs, Live: w.live, Bus: w.bus,
+		Commands: w.commands, Runs: w.runs, Daily: daily.New(s, w.clock.now), Screens: screens.New(w.clock.now), Space: space.New(s, w.clock.now), Configs: configs, Live: w.live, Bus: w.bus,
 		Join:  service.Join{ControlURL: "https://control:8443", BusURL: "tls://control:4222", Authority: "PEM", Fingerprint: "F", SigningKey: signer.Public().String()},
 		Build: "test", Now: w.clock.now, Rand: rand.Reader, Log: log}
 	for _, u := range use {

@@ -43,6 +43,8 @@ type Config struct {
 	KB KB
 	// Configs are the rigs' config.
 	Configs Configs
+	// Screens are what watched trials print.
+	Screens Screens
 	// Space is what the rigs keep on their disks.
 	Space Space
 	// Live is the live view.

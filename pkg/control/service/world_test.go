@@ -21,6 +21,7 @@ import (
 	"thermite/pkg/control/rigconfig"
 	"thermite/pkg/control/rigs"
 	"thermite/pkg/control/runs"
+	"thermite/pkg/control/screens"
 	"thermite/pkg/control/secrets"
 	"thermite/pkg/control/space"
 	"thermite/pkg/control/store"
@@ -115,7 +116,7 @@ func newWorld(t testing.TB) *world {
 		t.Fatal(err)
 	}
 	configs := rigconfig.New(rigconfig.Config{Store: s, Secrets: secretsKey, Signer: signer, Views: v, Clock: w.clock.now, Log: log})
-	w.Service = New(Config{Store: s, Rigs: r, Needs: n, Views: v, Events: events.NewReader(nil, v), Commands: c, Runs: registry, Daily: daily.New(s, w.clock.now), Space: space.New(s, w.clock.now), Configs: configs, Bus: w.bus, Build: "test",
+	w.Service = New(Config{Store: s, Rigs: r, Needs: n, Views: v, Events: events.NewReader(nil, v), Commands: c, Runs: registry, Daily: daily.New(s, w.clock.now), Screens: screens.New(w.clock.now), Space: space.New(s, w.clock.now), Configs: configs, Bus: w.bus, Build: "test",
 		Join: Join{SigningKey: signer.Public().String()}, Now: w.clock.now, Rand: rand.Reader, Log: log})
 	w.owner, w.reader = w.token(store.RoleOwner, identity.FirstToken), w.token(store.RoleReader, "wall")
 	return w

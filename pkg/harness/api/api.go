@@ -28,6 +28,8 @@ type Controller interface {
 	Deliver(ctx context.Context, d wire.CommandDelivery) (wire.CommandAnswer, error)
 	// Space says what the rig keeps of what a space.remove removes.
 	Space(ctx context.Context) (wire.SpaceReport, error)
+	// Screen gives what a trial's worker printed last.
+	Screen(ctx context.Context, trial wire.TrialRef) (wire.Screen, error)
 	// Troubles say in words what keeps the work from going on.
 	Troubles() []string
 }
@@ -68,6 +70,7 @@ func New(cfg Config) *Server {
 	s.route(http.MethodGet, wire.HarnessHealthPath, s.getHealth)
 	s.route(http.MethodPost, wire.HarnessResetPath, s.postReset)
 	s.route(http.MethodGet, wire.HarnessSpacePath, s.getSpace)
+	s.route(http.MethodGet, wire.HarnessScreenPath, s.getScreen)
 	s.route(http.MethodPost, wire.HarnessCommandsPath, s.postCommand)
 	s.kbRoutes()
 	s.routes(wire.HarnessConfigPath, map[string]handler{http.MethodGet: s.getConfig, http.MethodPut: s.putConfig})

@@ -27,6 +27,10 @@ func (c *commands) Space(context.Context) (wire.SpaceReport, error) {
 	return wire.SpaceReport{Ledger: "ledger0000000000000000000a", At: wire.At(time.Unix(1_780_000_000, 0)), Items: []wire.SpaceItem{}}, c.err
 }
 
+func (c *commands) Screen(_ context.Context, trial wire.TrialRef) (wire.Screen, error) {
+	return wire.Screen{TrialRef: trial, At: wire.At(time.Unix(1_780_000_000, 0)), Text: "one\n"}, c.err
+}
+
 func (c *commands) Troubles() []string { return []string{"the broker: it is away"} }
 
 // Promise: a command is handed on as it is signed, and answered with what came

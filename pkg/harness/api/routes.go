@@ -45,6 +45,26 @@ func (s *Server) getHealth(r *http.Request) ([]byte, error) {
 	return wire.EncodeHarnessHealth(s.Health())
 }
 
+// getScreen: what a trial's worker printed last.
+func (s *Server) getScreen(r *http.Request) ([]byte, error) {
+	q, err := parseQuery(r.URL, "run", "trial")
+	if err != nil {
+		return nil, err
+	}
+	trial := wire.TrialRef{Run: q["run"]}
+	if trial.Trial, err = number(q["trial"], 1, wire.MaxInteger); err != nil {
+		return nil, badQuery("trial %v", err)
+	}
+	if err := trial.Check(); err != nil {
+		return nil, badQuery("%v", err)
+	}
+	screen, err := s.cfg.Controller.Screen(r.Context(), trial)
+	if err != nil {
+		return nil, err
+	}
+	return wire.EncodeScreen(screen)
+}
+
 // getSpace: what the rig keeps.
 func (s *Server) getSpace(r *http.Request) ([]byte, error) {
 	if _, err := parseQuery(r.URL); err != nil {

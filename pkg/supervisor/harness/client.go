@@ -82,6 +82,15 @@ func (c *Client) Health(ctx context.Context) (wire.HarnessHealth, error) {
 	return wire.DecodeHarnessHealth(b)
 }
 
+// Screen gives what a trial's worker printed last.
+func (c *Client) Screen(ctx context.Context, trial wire.TrialRef) (wire.Screen, error) {
+	b, err := c.get(ctx, wire.HarnessScreenPath, url.Values{"run": {trial.Run}, "trial": {strconv.FormatUint(trial.Trial, 10)}})
+	if err != nil {
+		return wire.Screen{}, fmt.Errorf("asking the harness for the screen of trial %d of run %s: %w", trial.Trial, trial.Run, err)
+	}
+	return wire.DecodeScreen(b)
+}
+
 // Space says what the harness keeps.
 func (c *Client) Space(ctx context.Context) (wire.SpaceReport, error) {
 	b, err := c.get(ctx, wire.HarnessSpacePath, nil)

@@ -147,6 +147,9 @@ func (noController) Deliver(context.Context, wire.CommandDelivery) (wire.Command
 func (noController) Space(context.Context) (wire.SpaceReport, error) {
 	return wire.SpaceReport{}, nil
 }
+func (noController) Screen(context.Context, wire.TrialRef) (wire.Screen, error) {
+	return wire.Screen{}, nil
+}
 func (noController) Troubles() []string { return nil }
 
 func (w *world) serveHarness(log *slog.Logger) (socket string) {

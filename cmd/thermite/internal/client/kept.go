@@ -2,8 +2,12 @@ package client
 
 import (
 	"context"
+	"net/http"
+	"net/url"
+	"time"
 
 	"thermite/pkg/control/service"
+	"thermite/pkg/wire"
 )
 
 // Dailies gives the newest days that a rig reported, at most limit of them; 0
@@ -31,4 +35,16 @@ func (c *Client) Space(ctx context.Context, rig string) (service.SpaceView, erro
 // RemoveSpace has a rig remove what it keeps.
 func (c *Client) RemoveSpace(ctx context.Context, rig string, what service.SpaceRemoval) (service.Command, error) {
 	return create[service.Command](ctx, c, what, "rigs", rig, "space", "remove")
+}
+
+// Screen has a trial watched, and gives its newest screen: one later than
+// after, if one comes within the wait.
+func (c *Client) Screen(ctx context.Context, r service.RunName, trial uint64, after wire.Time, wait time.Duration) (service.ScreenView, error) {
+	q := url.Values{"wait": {wait.String()}}
+	if !after.IsZero() {
+		q.Set("after", after.String())
+	}
+	var v service.ScreenView
+	err := c.do(ctx, call{method: http.MethodGet, path: runPath(r, "trials", number(trial), "screen"), query: q, wait: wait}, &v)
+	return v, err
 }
