@@ -24,7 +24,7 @@ type liveList struct {
 
 type runLivePage struct {
 	runFrame
-	Live liveList
+	View liveList
 }
 
 // liveOf reads the newest lines, and of one source if the address names one.
@@ -53,12 +53,12 @@ func (v *visit) showLive(p *problem, status int) error {
 	if err != nil {
 		return err
 	}
-	return v.render("run-live", status, runLivePage{runFrame: f, Live: list})
+	return v.render("run-live", status, runLivePage{runFrame: f, View: list})
 }
 
 type livePage struct {
 	frame
-	Live liveList
+	View liveList
 }
 
 // live shows what all rigs' agents are doing.
@@ -71,7 +71,7 @@ func (d *Dash) live(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return v.ok("live", livePage{frame: f, Live: list})
+	return v.ok("live", livePage{frame: f, View: list})
 }
 
 // liveStream sends lines as they come: a run's, or everyone's.
