@@ -37,7 +37,7 @@ func TestWatching(t *testing.T) {
 			t.Errorf("watched (-want +got):\n%s", diff)
 		}
 		go func() {
-			time.Sleep(time.Second)
+			<-time.After(time.Second)
 			s.Take("alpha", []wire.Screen{screen(1, "one"), screen(2, "unasked")})
 		}()
 		got, err := s.Look(t.Context(), "alpha", trial(1), time.Time{}, 10*time.Second)
@@ -48,7 +48,7 @@ func TestWatching(t *testing.T) {
 		if got, err = s.Look(t.Context(), "alpha", trial(1), got.At.Time(), 5*time.Second); err != nil || got.Text != "one" || time.Since(began) != 5*time.Second {
 			t.Errorf("with no later one it gives %+v, %v after %v", got, err, time.Since(began))
 		}
-		time.Sleep(screens.Lapse + time.Second)
+		<-time.After(screens.Lapse + time.Second)
 		if got := s.Take("alpha", []wire.Screen{screen(1, "late")}); got != nil {
 			t.Errorf("after a while %v are watched", got)
 		}
