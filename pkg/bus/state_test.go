@@ -57,6 +57,7 @@ func TestServerState(t *testing.T) {
 		"COMMANDS": {Name: "COMMANDS"},
 		"EVENTS":   {Name: "EVENTS", Messages: 10, First: 1, Last: 10},
 		"KB_FILES": {Name: "KB_FILES"},
+		"CONFIG":   {Name: "CONFIG"},
 		"LIVE":     {Name: "LIVE"},
 		"REPORTS":  {Name: "REPORTS", Messages: 2, First: 1, Last: 2, Consumers: []bus.ConsumerState{{Name: "control-reports", Pending: 2}}},
 	}
