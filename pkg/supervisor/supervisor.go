@@ -233,6 +233,7 @@ func (s *Supervisor) gitAccess(ctx context.Context, name string) (wire.GitAccess
 	config := s.config
 	s.mu.Unlock()
 	if config == nil {
+		//lint:ignore ST1005 the name is Git's, and the sentence the seed's
 		return wire.GitAccess{}, fmt.Errorf("Git access %s: this supervisor has not begun to take its config", name)
 	}
 	return config.GitAccess(ctx, name)

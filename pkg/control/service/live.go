@@ -145,11 +145,10 @@ func (s *Service) LiveLines(ctx context.Context, c Caller, q LiveQuery) (LivePag
 
 // LiveWatch is somebody who watches live lines as they come.
 type LiveWatch struct {
-	view    Live
-	scope   live.Scope
-	after   live.Cursor
-	changed <-chan struct{}
-	done    []func()
+	view  Live
+	scope live.Scope
+	after live.Cursor
+	done  []func()
 }
 
 // LiveNews are lines that came, each in JSON as LiveLine is.

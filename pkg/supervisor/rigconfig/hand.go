@@ -116,6 +116,7 @@ func (l *Loop) GitAccess(ctx context.Context, name string) (wire.GitAccess, erro
 		select {
 		case <-changed:
 		case <-timer.C:
+			//lint:ignore ST1005 the name is Git's, and the sentence the seed's
 			return wire.GitAccess{}, fmt.Errorf("Git access %s: control gave this rig none in its config on the message bus. "+
 				"See in control's settings that there is one of that name and that its secret opens, and that the rig takes its config", name)
 		case <-ctx.Done():

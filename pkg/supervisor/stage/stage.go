@@ -115,6 +115,7 @@ func (s *Stager) access(ctx context.Context, source wire.KitSource, name string)
 		return nil, nil
 	}
 	if s.cfg.GitAccess == nil {
+		//lint:ignore ST1005 the name is Git's, and the sentence the seed's
 		return nil, fmt.Errorf("Git access %s: this rig's supervisor takes none", name)
 	}
 	has, err := s.cfg.GitAccess(ctx, name)
@@ -122,6 +123,7 @@ func (s *Stager) access(ctx context.Context, source wire.KitSource, name string)
 		return nil, err
 	}
 	if u, err := url.Parse(source.Git); err != nil || u.Scheme != "https" || !strings.EqualFold(u.Host, has.Host) {
+		//lint:ignore ST1005 the name is Git's, and the sentence the seed's
 		return nil, fmt.Errorf("Git access %s is for %s, and the kit is at %s: it goes to no other host, and by https alone", name, has.Host, source.Git)
 	}
 	return &kit.Access{Host: has.Host, Username: has.Username, Secret: has.Secret.Reveal()}, nil
