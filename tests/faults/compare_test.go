@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"thermite/pkg/bus"
@@ -110,6 +111,14 @@ func (c *cluster) stream() jetstream.JetStream {
 		c.t.Fatal(err)
 	}
 	c.t.Cleanup(nc.Close)
+	// A server that ends sign-ins as it reloads is tried again, beside us.
+	for there := nc.StatusChanged(nats.CONNECTED); !nc.IsConnected(); {
+		select {
+		case <-there:
+		case <-ctx.Done():
+			c.t.Fatal("the bus is not there to read what it has:", nc.LastError())
+		}
+	}
 	js, err := jetstream.New(nc)
 	if err != nil {
 		c.t.Fatal(err)
