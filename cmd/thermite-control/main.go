@@ -40,6 +40,7 @@ func thisProgram() daemon.Program {
 			f.StringVar(&cfg.PublicURL, "public-url", cfg.PublicURL, "where rigs and people reach them (THERMITE_CONTROL_PUBLIC_URL)")
 			f.StringSliceVar(&cfg.Names, "names", cfg.Names, "further names and addresses for the certificates (THERMITE_CONTROL_NAMES)")
 			f.BoolVar(&cfg.Plain, "plain", cfg.Plain, "serve without TLS, on this machine's loopback (THERMITE_CONTROL_PLAIN)")
+			f.Uint64Var(&cfg.Live, "live", cfg.Live, "mebibytes of live lines that the bus keeps at most, and keeps room for (THERMITE_CONTROL_LIVE_MIB)")
 			f.Uint64Var(&cfg.KBFloor, "kb-floor", cfg.KBFloor, "mebibytes of the disk that stay free: at less, no file of the knowledge base is taken (THERMITE_CONTROL_KB_FLOOR_MIB)")
 		},
 		Run: func(ctx context.Context, log *slog.Logger) error {

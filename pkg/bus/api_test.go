@@ -22,7 +22,7 @@ func TestCallsWhileTheServerReloads(t *testing.T) {
 	}
 	b := bustest.Start(t, bustest.Options{Rigs: rigs})
 	ctx, js := within(t, bustest.Wait), b.JS()
-	if err := bus.EnsureStreams(ctx, js); err != nil {
+	if err := bus.EnsureStreams(ctx, js, 0); err != nil {
 		t.Fatal(err)
 	}
 	var stop atomic.Bool

@@ -126,7 +126,11 @@ const LiveConsumer = "control-live"
 // LiveStreamConfig is LIVE: a view. It keeps a message for so long, so many of
 // each subject, and so much of all; then the oldest go, so that a publish is
 // never refused for room and long lines can't fill the disk that reports need.
-func LiveStreamConfig() jetstream.StreamConfig {
+// The server keeps maxBytes free of others; 0 is wire.MaxLiveBytes.
+func LiveStreamConfig(maxBytes int64) jetstream.StreamConfig {
+	if maxBytes == 0 {
+		maxBytes = wire.MaxLiveBytes
+	}
 	return jetstream.StreamConfig{
 		Name:              wire.StreamLive,
 		Description:       "What the rigs' agents are doing now.",
@@ -136,7 +140,7 @@ func LiveStreamConfig() jetstream.StreamConfig {
 		Discard:           jetstream.DiscardOld,
 		MaxMsgsPerSubject: wire.MaxLiveMessages,
 		MaxMsgs:           -1,
-		MaxBytes:          wire.MaxLiveBytes,
+		MaxBytes:          maxBytes,
 		MaxMsgSize:        wire.MaxLiveMessage,
 		MaxAge:            wire.LiveMaxAge,
 		Duplicates:        wire.DuplicateWindow,
@@ -165,8 +169,8 @@ const codeNoRoom jetstream.ErrorCode = 10047
 
 // EnsureLive makes LIVE, or brings its settings up to date. In a store without
 // room for all of it, it is smaller: the record does without none of its own.
-func EnsureLive(ctx context.Context, js jetstream.JetStream) error {
-	c := LiveStreamConfig()
+func EnsureLive(ctx context.Context, js jetstream.JetStream, maxBytes int64) error {
+	c := LiveStreamConfig(maxBytes)
 	for {
 		_, err := js.CreateOrUpdateStream(ctx, c)
 		var refused *jetstream.APIError
@@ -181,8 +185,9 @@ func EnsureLive(ctx context.Context, js jetstream.JetStream) error {
 	}
 }
 
-// EnsureStreams makes the streams, or brings their settings up to date.
-func EnsureStreams(ctx context.Context, js jetstream.JetStream) error {
+// EnsureStreams makes the streams, or brings their settings up to date; LIVE
+// holds maxLive bytes at most, 0 being wire.MaxLiveBytes.
+func EnsureStreams(ctx context.Context, js jetstream.JetStream, maxLive int64) error {
 	for _, c := range []jetstream.StreamConfig{ReportsStreamConfig(), EventsStreamConfig(), CommandsStreamConfig(), KBFilesStreamConfig(),
 		ConfigStreamConfig()} {
 		if _, err := js.CreateOrUpdateStream(ctx, c); err != nil {
@@ -191,7 +196,7 @@ func EnsureStreams(ctx context.Context, js jetstream.JetStream) error {
 	}
 	// The view is not what control waits for: it is made when there is room.
 	var refused *jetstream.APIError
-	if err := EnsureLive(ctx, js); err != nil && !errors.As(err, &refused) {
+	if err := EnsureLive(ctx, js, maxLive); err != nil && !errors.As(err, &refused) {
 		return err
 	}
 	return nil

@@ -42,6 +42,9 @@ type Config struct {
 	// KBFloor is how many mebibytes of the disk stay free: at less, control
 	// takes no file of the knowledge base.
 	KBFloor uint64 `env:"THERMITE_CONTROL_KB_FLOOR_MIB" envDefault:"1024"`
+	// Live is how many mebibytes of live lines the bus keeps at most, and keeps
+	// free for them: a bus with a small store wants less. 0 is 256.
+	Live uint64 `env:"THERMITE_CONTROL_LIVE_MIB" envDefault:"256"`
 
 	// Build is control's version.
 	Build string
@@ -57,6 +60,11 @@ type Config struct {
 	// OnReady is called when control serves its pages. It may be nil.
 	OnReady func()
 }
+
+// maxLive is the most mebibytes of live lines.
+const maxLive = 1 << 20
+
+func (c Config) liveBytes() int64 { return int64(c.Live) << 20 }
 
 // Validate says what is wrong with the settings, each by its field.
 func (c Config) Validate() error {
@@ -90,6 +98,9 @@ func (c Config) Validate() error {
 	}
 	if c.Plain && c.Listener == nil && !isLoopback(c.Listen) {
 		wrong("Plain", "without TLS control listens on this machine's loopback alone, not on %q", c.Listen)
+	}
+	if c.Live > maxLive {
+		wrong("Live", "%d mebibytes of live lines, at most %d", c.Live, maxLive)
 	}
 	if c.Build == "" || len(c.Build) > 100 {
 		wrong("Build", "%d characters, where it may have 1 to 100", len(c.Build))

@@ -104,7 +104,7 @@ func (c *Control) startRecord(ctx context.Context, parts *parts, link *link, js 
 	if err != nil {
 		return nil, fmt.Errorf("opening JetStream for live lines: %w", err)
 	}
-	c.live = live.New(live.Config{Rigs: c.rigs, Runs: c.runs, Clock: c.config.Now, Log: c.config.Log})
+	c.live = live.New(live.Config{Rigs: c.rigs, Runs: c.runs, Clock: c.config.Now, Log: c.config.Log, MaxBytes: c.config.liveBytes()})
 	parts.start("the live lines", func(ctx context.Context) error { return c.live.Run(ctx, liveJS) })
 	parts.start("the commands", func(ctx context.Context) error { return c.commands.Run(ctx, commands.NewStream(js)) })
 	parts.start("the rigs' config", func(ctx context.Context) error { return c.configs.Run(ctx, rigconfig.NewStream(js)) })
@@ -197,7 +197,7 @@ func (c *Control) ensureStreams(ctx context.Context, js jetstream.JetStream) err
 			return fmt.Errorf("looking for the events stream: %w", err)
 		}
 	}
-	return bus.EnsureStreams(ctx, js)
+	return bus.EnsureStreams(ctx, js, c.config.liveBytes())
 }
 
 // retireViews has the views keep no fold of a retired rig.

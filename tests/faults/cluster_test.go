@@ -52,6 +52,10 @@ type rig struct {
 // roomy is a store that does not fill.
 const roomy = 8 << 30
 
+// liveMiB is what LIVE holds. The server keeps that free of others and starts no
+// stream where there is no room for it, so that it is less than a small store.
+const liveMiB = 1
+
 // start starts everything: rigs many, each making events at rate a second
 // until it has made total.
 func start(t *testing.T, rigs, total int, rate float64, more ...string) *cluster {
@@ -72,7 +76,8 @@ func start(t *testing.T, rigs, total int, rate float64, more ...string) *cluster
 	c.url = "https://" + listen
 	state, busDir := filepath.Join(dir, "control"), filepath.Join(dir, "bus")
 	c.control = c.process("control", nil, func() []string {
-		return []string{"thermite-control", "--state", state, "--nats-dir", busDir, "--nats-url", c.controlWay.URL(), "--listen", listen}
+		return []string{"thermite-control", "--state", state, "--nats-dir", busDir, "--nats-url", c.controlWay.URL(), "--listen", listen,
+			"--live", strconv.Itoa(liveMiB)}
 	})
 	c.nats = c.process("nats", nil, func() []string {
 		return []string{"thermite-nats", "--dir", busDir, "--host", "127.0.0.1", "--port", strconv.Itoa(c.natsPort),

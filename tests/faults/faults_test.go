@@ -6,8 +6,6 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
-
-	"thermite/pkg/wire"
 )
 
 var (
@@ -112,9 +110,7 @@ func (c *cluster) nextStore(random *rand.Rand) int64 {
 	if random.IntN(2) == 0 || c.tryCall("GET", "/v1/bus", nil, &state) != nil || state.Server.StoreBytes == 0 {
 		return roomy
 	}
-	// The server keeps LIVE's size free of others, and does not start its
-	// streams where there is no room for that.
-	return wire.MaxLiveBytes + state.Server.StoreBytes + random.Int64N(200<<10)
+	return max(liveMiB<<20, state.Server.StoreBytes) + random.Int64N(200<<10)
 }
 
 // settle ends the faults, and waits until control holds all that the ledgers

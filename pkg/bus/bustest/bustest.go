@@ -90,7 +90,7 @@ func Start(t testing.TB, o Options) *Bus {
 	if !o.NoStreams {
 		ctx, cancel := context.WithTimeout(context.Background(), Wait)
 		defer cancel()
-		if err := bus.EnsureStreams(ctx, b.JS()); err != nil {
+		if err := bus.EnsureStreams(ctx, b.JS(), 0); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -38,7 +38,7 @@ func (b *Bus) EveryStream() {
 	}
 	// A small store has no room for it.
 	var refused *jetstream.APIError
-	if err := bus.EnsureLive(ctx, js); err != nil && !errors.As(err, &refused) {
+	if err := bus.EnsureLive(ctx, js, 0); err != nil && !errors.As(err, &refused) {
 		b.t.Fatal(err)
 	}
 	for _, rig := range b.Users().Rigs {

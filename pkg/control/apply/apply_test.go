@@ -92,7 +92,7 @@ func TestAStreamRestoredFromAnotherTimeIsRefused(t *testing.T) {
 	r.Bus.LoseStore()
 	r.Bus.Again()
 	js := r.Bus.JS()
-	if err := bus.EnsureStreams(t.Context(), js); err != nil {
+	if err := bus.EnsureStreams(t.Context(), js, 0); err != nil {
 		t.Fatal(err)
 	}
 	refused := func(words ...string) {
@@ -156,7 +156,7 @@ func TestAStreamThatLosesItsEndStopsTheApply(t *testing.T) {
 	r.Bus.Stop()
 	r.Bus.LoseStore()
 	r.Bus.Again()
-	if err := bus.EnsureStreams(t.Context(), r.Bus.JS()); err != nil {
+	if err := bus.EnsureStreams(t.Context(), r.Bus.JS(), 0); err != nil {
 		t.Fatal(err)
 	}
 	r.Proxy.Resume()

@@ -197,7 +197,7 @@ func TestPendingCommandsArePublishedAgainAtStart(t *testing.T) {
 	if err := w.Bus.JS().DeleteStream(t.Context(), wire.StreamCommands); err != nil {
 		t.Fatal(err)
 	}
-	if err := bus.EnsureStreams(t.Context(), w.Bus.JS()); err != nil {
+	if err := bus.EnsureStreams(t.Context(), w.Bus.JS(), 0); err != nil {
 		t.Fatal(err)
 	}
 	w.Open()

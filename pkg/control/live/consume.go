@@ -97,7 +97,7 @@ func (c *consumer) open(ctx context.Context) (jetstream.Stream, jetstream.Messag
 	defer cancel()
 	stream, err := c.js.Stream(ctx, wire.StreamLive)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		if err = bus.EnsureLive(ctx, c.js); err == nil {
+		if err = bus.EnsureLive(ctx, c.js, c.view.cfg.MaxBytes); err == nil {
 			stream, err = c.js.Stream(ctx, wire.StreamLive)
 		}
 	}

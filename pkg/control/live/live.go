@@ -40,6 +40,8 @@ type Config struct {
 	Runs  Runs
 	Clock func() time.Time
 	Log   *slog.Logger
+	// MaxBytes is what LIVE holds at most; 0 is wire.MaxLiveBytes.
+	MaxBytes int64
 }
 
 // LiveLine is a live line as control shows it.

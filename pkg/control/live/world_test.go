@@ -65,7 +65,7 @@ func newWorld(t testing.TB) *world {
 		keys: map[string]rigs.KeyState{"alpha": {Known: true, Accepted: key(t, 1).Public()}, "beta": {Known: true}, "old": {Known: true, Retired: true}},
 		runs: map[string]bool{"alpha/run-1": true}}
 	w.js = w.bus.JS()
-	if err := bus.EnsureStreams(t.Context(), w.js); err != nil {
+	if err := bus.EnsureStreams(t.Context(), w.js, 0); err != nil {
 		t.Fatal(err)
 	}
 	w.start()

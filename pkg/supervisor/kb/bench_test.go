@@ -2,7 +2,6 @@ package kb_test
 
 import (
 	"testing"
-	"time"
 )
 
 // A 50 MiB file, from the harness's outbox to kept by control: read from the
@@ -16,9 +15,7 @@ func BenchmarkFile(b *testing.B) {
 		f := w.file(50<<20, byte(n))
 		b.StartTimer()
 		w.files.Round(b.Context())
-		for !w.kept(f) {
-			time.Sleep(time.Millisecond)
-		}
+		w.wait("the file is kept", func() bool { return w.kept(f) })
 		b.StopTimer()
 		state, err := w.admin.Server(b.Context())
 		if err != nil {

@@ -224,14 +224,13 @@ func (w *world) left() []string {
 // until makes rounds until the condition holds.
 func (w *world) until(what string, holds func() bool) {
 	w.t.Helper()
-	deadline := time.Now().Add(bustest.Wait)
-	for !holds() {
-		if time.Now().After(deadline) {
-			w.t.Fatalf("waiting for %s: the files' loop says %+v, the inbox %+v", what, w.files.State(), w.inbox.State())
+	w.wait(what, func() bool {
+		if holds() {
+			return true
 		}
 		w.files.Round(w.t.Context())
-		time.Sleep(5 * time.Millisecond)
-	}
+		return false
+	})
 }
 
 func (w *world) kept(f wire.KBOutFile) bool {
@@ -328,12 +327,14 @@ func TestBadChunksMakeNoFile(t *testing.T) {
 
 func (w *world) wait(what string, holds func() bool) {
 	w.t.Helper()
-	deadline := time.Now().Add(bustest.Wait)
-	for !holds() {
-		if time.Now().After(deadline) {
-			w.t.Fatalf("waiting for %s: %+v", what, w.inbox.State())
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.After(bustest.Wait); !holds(); {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			w.t.Fatalf("waiting for %s: the files' loop says %+v, the inbox %+v", what, w.files.State(), w.inbox.State())
 		}
-		time.Sleep(5 * time.Millisecond)
 	}
 }
 
